@@ -1,0 +1,42 @@
+# Every target sets up what it needs: a fresh clone and `make demo` is enough.
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMP  := $(VENV)/.installed
+PYTHON ?= python3
+
+.PHONY: demo test test-slow lint bench lock clean
+
+demo: $(STAMP)
+	$(PY) -m jumpmeans.demo demo
+
+test: lint
+	$(PY) -m pytest -n 2
+
+test-slow: $(STAMP)
+	$(PY) -m pytest -m slow -s
+
+lint: $(STAMP)
+	$(VENV)/bin/ruff check src tests benchmarks
+	$(VENV)/bin/ruff format --check src tests benchmarks
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(STAMP)
+	$(PY) benchmarks/run.py
+
+# The versions that the tests run against; `make lock` renews them.
+$(STAMP): pyproject.toml requirements.lock
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv -q --allow-existing $(VENV) && \
+	  uv pip install -q --python $(PY) -c requirements.lock --group dev -e . ; \
+	else \
+	  $(PYTHON) -m venv $(VENV) && $(PY) -m pip install -q -U 'pip>=25.1' && \
+	  $(PY) -m pip install -q -c requirements.lock --group dev -e . ; \
+	fi
+	@touch $(STAMP)
+
+lock: $(STAMP)
+	$(PY) -m pip freeze --exclude-editable --exclude pip --exclude uv > requirements.lock
+
+clean:
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

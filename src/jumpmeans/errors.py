@@ -1,0 +1,13 @@
+"""The errors a user can meet, split by what to do about them."""
+
+
+class PanelError(ValueError):
+    """The data break a rule of the panel; the message names the sequence, the row and the way out."""
+
+
+class InfeasibleError(ValueError):
+    """No trajectory can explain a sequence under the allowed moves; the message names it."""
+
+
+class MissingExtraError(ImportError):
+    """An optional package is needed for this call; the message says how to install it."""
