@@ -1,1 +1,32 @@
-"""jumpmeans."""
+"""What a system was doing between irregular looks at it: JUMP-means for Markov jump processes."""
+
+from . import datasets, emissions, engines
+from .errors import InfeasibleError, MissingExtraError, PanelError
+from .estimators import JumpMeans
+from .evaluation import hold_out, reconstruction_error
+from .io import read_panel
+from .panel import Panel
+from .params import Process
+from .simulate import simulate
+from .structure import Structure
+from .trajectories import Trajectories
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "InfeasibleError",
+    "JumpMeans",
+    "MissingExtraError",
+    "Panel",
+    "PanelError",
+    "Process",
+    "Structure",
+    "Trajectories",
+    "datasets",
+    "emissions",
+    "engines",
+    "hold_out",
+    "read_panel",
+    "reconstruction_error",
+    "simulate",
+]

@@ -1,0 +1,301 @@
+"""Families whose divergence is a Bregman one: the best parameter of a state is the mean of its values.
+
+Each class gives its divergence d(x, μ), the slope φ'(μ) of its generator, the values it takes and its
+density; everything else is shared. Statistics are kept relative to the means they were made under, so
+that the cost under new means follows from d(x, μ) = d(x, r) + d(r, μ) + (φ'(r) - φ'(μ)) (x - r)
+without another pass over the data and without cancellation.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+
+from .column import Column, Floats, Ints, noise_scale, numeric_values, require
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+# Median |difference| of two normal readings, per standard deviation.
+NORMAL_DIFFERENCE = 0.6744897501960817 * np.sqrt(2.0)
+# A state's spread is never taken below this share of the column's: one repeated value is no certainty.
+SCALE_FLOOR = 0.05
+
+
+class MeanStats(NamedTuple):
+    """Weight, sum and cost (under `reference`) of the values of each state, all (M,)."""
+
+    weight: Floats
+    sum: Floats
+    cost: Floats
+    reference: Floats
+
+    def __add__(self, other: MeanStats) -> MeanStats:  # type: ignore[override]
+        return MeanStats(
+            self.weight + other.weight, self.sum + other.sum, self.cost + other.cost, self.reference
+        )
+
+
+class MeanColumn(Column):
+    """A Bregman family; `means` is μ, shape (M,). `prior` is (count, mean): earlier values in each state."""
+
+    means: Floats
+    prior: tuple[float, float] = (0.0, 0.0)
+
+    def __init__(self, means: Any) -> None:
+        self.means = np.atleast_1d(np.asarray(means, dtype=np.float64))
+        self.n_states = len(self.means)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(means={np.array2string(self.means, precision=4)})"
+
+    def _copy(self, **changes: Any) -> Self:
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **changes)
+        return new
+
+    @staticmethod
+    @abstractmethod
+    def divergence(x: Floats, mu: Floats) -> Floats:
+        """d(x, μ), broadcast."""
+
+    @staticmethod
+    @abstractmethod
+    def slope(mu: Floats) -> Floats:
+        """φ'(μ)."""
+
+    @classmethod
+    def check(cls, panel: Panel, x: Floats) -> None:
+        """Refuse values the family cannot take."""
+
+    @classmethod
+    def make_prior(cls, mean: float, pseudo_count: float) -> tuple[float, float]:
+        """Earlier values that keep a mean off the edge of its range; none by default."""
+        return (0.0, mean)
+
+    @classmethod
+    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any] | None, pseudo_count: float) -> Self:
+        x = numeric_values(panel, d, cls.name)
+        cls.check(panel, x)
+        present = np.isfinite(x)
+        weights = np.repeat(panel.weights, panel.lengths)[present]
+        mean = float(np.average(x[present], weights=weights)) if present.any() else 1.0
+        new = cls(np.full(n_states, mean))
+        new.prior = cls.make_prior(mean, pseudo_count)
+        return new
+
+    def encode(self, panel: Panel, d: int) -> Floats:
+        x = numeric_values(panel, d, self.name)
+        self.check(panel, x)
+        return x
+
+    def cost(self, x: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out = self.divergence(x[:, None], self.means)
+        out[np.isnan(x)] = 0.0
+        return out
+
+    def stats(self, x: Floats, states: Ints, weights: Floats) -> MeanStats:
+        present = np.isfinite(x)
+        if not present.all():
+            x, states, weights = x[present], states[present], weights[present]
+        M = self.n_states
+        d = self.divergence(x, self.means[states])
+        return MeanStats(
+            np.bincount(states, weights=weights, minlength=M),
+            np.bincount(states, weights=weights * x, minlength=M),
+            np.bincount(states, weights=weights * d, minlength=M),
+            self.means,
+        )
+
+    def update(self, stats: MeanStats) -> Self:
+        count, mean = self.prior
+        weight = stats.weight + count
+        safe = np.where(weight > 0, weight, 1.0)
+        return self._copy(means=np.where(weight > 0, (stats.sum + count * mean) / safe, self.means))
+
+    def total(self, stats: MeanStats) -> float:
+        used = stats.weight > 0
+        w, r, mu = stats.weight[used], stats.reference[used], self.means[used]
+        shift = stats.sum[used] - w * r
+        total = stats.cost[used] + w * self.divergence(r, mu) + (self.slope(r) - self.slope(mu)) * shift
+        return float(np.maximum(total, 0.0).sum())
+
+    def prior_cost(self) -> float:
+        count, mean = self.prior
+        return float(count * self.divergence(np.full_like(self.means, mean), self.means).sum()) if count else 0.0
+
+    def permute(self, order: Ints) -> Self:
+        return self._copy(means=self.means[order])
+
+    def sort_key(self) -> Floats | None:
+        return self.means
+
+    def state_values(self) -> Floats:
+        return self.means
+
+    def expected(self, probs: Floats) -> Floats:
+        return probs @ self.means
+
+    def features(self, x: Floats) -> Floats:
+        return x[:, None]
+
+    def noisy(self, x: Floats, rng: np.random.Generator) -> Self:
+        mean = self.means.mean()
+        spread = np.nanstd(x) if np.isfinite(x).any() else 1.0
+        means = mean + 0.1 * spread * rng.standard_normal(self.n_states)
+        if self.name != "gaussian":  # the others live on the positive side, or between 0 and 1
+            means = mean * np.exp(0.1 * rng.standard_normal(self.n_states))
+        return self._copy(means=np.minimum(means, 0.99) if self.name == "bernoulli" else means)
+
+
+class Gaussian(MeanColumn):
+    """μ: d = ½ (x - μ)². `sds` (M,) is the residual standard deviation of each state, for densities."""
+
+    name = "gaussian"
+
+    def __init__(self, means: Any, sds: Any = 1.0) -> None:
+        super().__init__(means)
+        self.sds = np.array(np.broadcast_to(np.asarray(sds, dtype=np.float64), self.means.shape))
+
+    @staticmethod
+    def divergence(x: Floats, mu: Floats) -> Floats:
+        out = np.subtract(x, mu)
+        out *= out
+        out *= 0.5
+        return out
+
+    @staticmethod
+    def slope(mu: Floats) -> Floats:
+        return mu
+
+    def auto_weight(self, x: Floats, panel: Panel) -> float:
+        return 1.0 / noise_scale(x, panel, NORMAL_DIFFERENCE) ** 2
+
+    def with_scale(self, stats: MeanStats) -> Self:
+        moved = self._copy(means=self.means)
+        pooled = np.sqrt(2.0 * moved.total(stats) / max(stats.weight.sum(), 1e-300))
+        own = np.full(self.n_states, pooled)
+        for s in np.flatnonzero(stats.weight > 0):
+            r, mu, w = stats.reference[s], self.means[s], stats.weight[s]
+            squares = 2.0 * stats.cost[s] - 2.0 * (mu - r) * (stats.sum[s] - w * r) + w * (mu - r) ** 2
+            # a state of few readings leans on the others: one pooled reading each
+            own[s] = np.sqrt((max(squares, 0.0) + pooled**2) / (w + 1.0))
+        floor = SCALE_FLOOR * pooled if pooled > 0 else 1e-8 * max(1.0, float(np.abs(self.means).max()))
+        return self._copy(sds=np.maximum(own, floor))
+
+    def log_density(self, x: Floats) -> Floats:
+        z = (x[:, None] - self.means) / self.sds
+        out = -0.5 * z * z - np.log(self.sds) - 0.5 * np.log(2.0 * np.pi)
+        out[np.isnan(x)] = 0.0
+        return out
+
+    def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
+        return self.means[states] + self.sds[states] * rng.standard_normal(len(states))
+
+    def permute(self, order: Ints) -> Self:
+        return self._copy(means=self.means[order], sds=self.sds[order])
+
+
+class Poisson(MeanColumn):
+    """μ: d = x ln(x/μ) - x + μ, for counts."""
+
+    name = "poisson"
+
+    @staticmethod
+    def divergence(x: Floats, mu: Floats) -> Floats:
+        return np.maximum(xlogy(x, x) - xlogy(x, mu) - x + mu, 0.0)
+
+    @staticmethod
+    def slope(mu: Floats) -> Floats:
+        return np.log(mu)
+
+    @classmethod
+    def check(cls, panel: Panel, x: Floats) -> None:
+        hint = "use emission='gaussian' for measurements that are not counts"
+        with np.errstate(invalid="ignore"):
+            require(panel, x, (x >= 0) & (x == np.floor(x)), "counts of emission 'poisson' must be 0, 1, 2, ...", hint)
+
+    @classmethod
+    def make_prior(cls, mean: float, pseudo_count: float) -> tuple[float, float]:
+        return (pseudo_count, mean if mean > 0 else 1.0)
+
+    def log_density(self, x: Floats) -> Floats:
+        out = xlogy(x[:, None], self.means) - self.means - gammaln(x + 1.0)[:, None]
+        out[np.isnan(x)] = 0.0
+        return out
+
+    def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
+        return rng.poisson(self.means[states]).astype(np.float64)
+
+
+class Exponential(MeanColumn):
+    """μ: d = x/μ - ln(x/μ) - 1, for positive readings whose spread grows with their mean."""
+
+    name = "exponential"
+
+    @staticmethod
+    def divergence(x: Floats, mu: Floats) -> Floats:
+        z = x / mu
+        return np.asarray(z - np.log(z) - 1.0)
+
+    @staticmethod
+    def slope(mu: Floats) -> Floats:
+        return -1.0 / mu
+
+    @classmethod
+    def check(cls, panel: Panel, x: Floats) -> None:
+        hint = "drop or blank such rows, or use emission='gaussian'"
+        with np.errstate(invalid="ignore"):
+            require(panel, x, x > 0, "readings of emission 'exponential' must be > 0", hint)
+
+    def log_density(self, x: Floats) -> Floats:
+        out = -x[:, None] / self.means - np.log(self.means)
+        out[np.isnan(x)] = 0.0
+        return out
+
+    def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
+        return np.maximum(rng.exponential(self.means[states]), np.finfo(float).tiny)
+
+
+class Bernoulli(MeanColumn):
+    """ρ: d = KL of a 0/1 reading from the chance `means` (also `probs`) of a 1."""
+
+    name = "bernoulli"
+
+    @property
+    def probs(self) -> Floats:
+        """(M,) chance of a 1."""
+        return self.means
+
+    @staticmethod
+    def divergence(x: Floats, mu: Floats) -> Floats:
+        return np.asarray(xlogy(x, x) + xlogy(1 - x, 1 - x) - xlogy(x, mu) - xlogy(1 - x, 1 - mu))
+
+    @staticmethod
+    def slope(mu: Floats) -> Floats:
+        return np.log(mu) - np.log1p(-mu)
+
+    @classmethod
+    def check(cls, panel: Panel, x: Floats) -> None:
+        hint = "code the column as 0 and 1, or use emission='categorical'"
+        require(panel, x, (x == 0) | (x == 1), "readings of emission 'bernoulli' must be 0 or 1", hint)
+
+    @classmethod
+    def make_prior(cls, mean: float, pseudo_count: float) -> tuple[float, float]:
+        return (2.0 * pseudo_count, 0.5)
+
+    def log_density(self, x: Floats) -> Floats:
+        out = xlogy(x[:, None], self.means) + xlogy(1 - x[:, None], 1 - self.means)
+        out[np.isnan(x)] = 0.0
+        return out
+
+    def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
+        return (rng.random(len(states)) < self.means[states]).astype(np.float64)
+
+    def expected(self, probs: Floats) -> Floats:
+        return probs @ self.means

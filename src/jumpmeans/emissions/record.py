@@ -1,0 +1,193 @@
+"""A record of columns, each with its own family; costs, statistics and densities add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PanelError
+from .bregman import Bernoulli, Exponential, Gaussian, Poisson
+from .column import Column, Floats, Ints
+from .laplace import Laplace
+from .symbols import Categorical, Direct
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+FAMILIES: dict[str, type[Column]] = {
+    family.name: family for family in (Direct, Categorical, Gaussian, Laplace, Poisson, Exponential, Bernoulli)
+}
+# Costs are filled in pieces so that temporaries stay small however long a sequence is.
+PIECE = 1 << 15
+
+
+def family_names(emission: str | Sequence[str], n_columns: int) -> list[str]:
+    """One known family name for each column."""
+    names = [emission] * n_columns if isinstance(emission, str) else list(emission)
+    for name in names:
+        if name not in FAMILIES:
+            raise ValueError(f"emission must be one of {sorted(FAMILIES)} (or a list of them), got {name!r}.")
+    if len(names) != n_columns:
+        raise ValueError(
+            f"emission must name one family for each of the {n_columns} value columns, got {len(names)}: {names}; "
+            "give a single name for all columns or a list of the right length."
+        )
+    if names.count("direct") > 1:
+        raise ValueError("emission 'direct' must stand for one column only; use 'categorical' for the others.")
+    return names
+
+
+class Record:
+    """Emission of all columns given the state; `columns` holds one family instance each."""
+
+    def __init__(self, columns: Iterable[Column]) -> None:
+        self.columns = tuple(columns)
+        self.n_states = self.columns[0].n_states
+        if any(column.n_states != self.n_states for column in self.columns):
+            raise ValueError(
+                "all columns of an emission must have the same number of states, got "
+                f"{[column.n_states for column in self.columns]}."
+            )
+
+    def __repr__(self) -> str:
+        return f"Record({', '.join(map(repr, self.columns))})"
+
+    def _stack(self, name: str) -> Any:
+        parts = [getattr(column, name) for column in self.columns if hasattr(column, name)]
+        if not parts:
+            raise AttributeError(
+                f"an emission of {[column.name for column in self.columns]} has no {name!r}; "
+                "see `.columns` for the parameters of each column."
+            )
+        return parts[0] if len(self.columns) == 1 else np.stack(parts, axis=-1)
+
+    @property
+    def means(self) -> Floats:
+        """μ, (M,) for one column, (M, D) for the D columns that have means."""
+        return self._stack("means")  # type: ignore[no-any-return]
+
+    @property
+    def sds(self) -> Floats:
+        """Residual standard deviations, shaped as `means`."""
+        return self._stack("sds")  # type: ignore[no-any-return]
+
+    @property
+    def probs(self) -> Floats:
+        """ρ, (M, N) of a categorical column; of several, see `.columns`."""
+        parts = [column.probs for column in self.columns if hasattr(column, "probs")]
+        if len(parts) == 1:
+            return parts[0]  # type: ignore[no-any-return]
+        return self._stack("probs")  # type: ignore[no-any-return]
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether a column shows the state itself."""
+        return any(isinstance(column, Direct) for column in self.columns)
+
+    def encode(self, panel: Panel) -> Floats:
+        """(n, D) values as numbers and codes, checked against each column's support."""
+        if panel.n_columns != len(self.columns):
+            raise PanelError(
+                f"the panel must have {len(self.columns)} value columns as when fitted, got {panel.n_columns}: "
+                f"{list(panel.columns)}."
+            )
+        coded = [column.encode(panel, d) for d, column in enumerate(self.columns)]
+        if len(coded) == 1:
+            return coded[0].reshape(-1, 1)
+        return np.column_stack(coded)
+
+    def auto_weights(self, x: Floats, panel: Panel) -> Floats:
+        """(D,) ζ of each column that makes costs free of units."""
+        return np.array([column.auto_weight(x[:, d], panel) for d, column in enumerate(self.columns)])
+
+    def cost(self, x: Floats, weights: Floats) -> Floats:
+        """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed."""
+        out = np.zeros((len(x), self.n_states))
+        for a in range(0, len(x), PIECE):
+            piece = x[a : a + PIECE]
+            for d, column in enumerate(self.columns):
+                if weights[d] > 0:
+                    out[a : a + PIECE] += weights[d] * column.cost(piece[:, d])
+        return out
+
+    def log_density(self, x: Floats) -> Floats:
+        """(n, M) log-density of each row under each state."""
+        out = np.zeros((len(x), self.n_states))
+        for a in range(0, len(x), PIECE):
+            piece = x[a : a + PIECE]
+            for d, column in enumerate(self.columns):
+                out[a : a + PIECE] += column.log_density(piece[:, d])
+        return out
+
+    def stats(self, x: Floats, states: Ints, weights: Floats) -> tuple[Any, ...]:
+        """Statistics of each column for rows assigned to states."""
+        return tuple(column.stats(x[:, d], states, weights) for d, column in enumerate(self.columns))
+
+    def update(self, stats: tuple[Any, ...]) -> Record:
+        """Emission that minimises the cost of the assigned rows."""
+        return Record(column.update(s) for column, s in zip(self.columns, stats, strict=True))
+
+    def with_scales(self, stats: tuple[Any, ...]) -> Record:
+        """The same emission with the spreads that densities need."""
+        return Record(column.with_scale(s) for column, s in zip(self.columns, stats, strict=True))
+
+    def totals(self, stats: tuple[Any, ...]) -> Floats:
+        """(D,) unweighted observation cost of each column."""
+        return np.array([column.total(s) for column, s in zip(self.columns, stats, strict=True)])
+
+    def prior_costs(self) -> Floats:
+        """(D,) unweighted cost of each column's pseudo-counts."""
+        return np.array([column.prior_cost() for column in self.columns])
+
+    def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
+        """(n, D) a record for each state."""
+        return np.column_stack([column.sample(states, rng) for column in self.columns])
+
+    def permute(self, order: Ints) -> Record:
+        """The same emission with state order[i] in place i."""
+        return Record(column.permute(order) for column in self.columns)
+
+    def stable_order(self, time_in_state: Floats) -> NDArray[np.int64]:
+        """Order of the states that two fits agree on: by value, then by most probable symbol and frequency.
+
+        Directly observed states keep the order of their labels.
+        """
+        if self.is_direct:
+            return np.arange(self.n_states)
+        keys = [key for key in (column.sort_key() for column in self.columns) if key is not None]
+        numeric_first = sorted(range(len(keys)), key=lambda i: isinstance(self.columns[i], Categorical))
+        return np.lexsort([-time_in_state, *(keys[i] for i in reversed(numeric_first))])
+
+    def state_values(self) -> NDArray[Any]:
+        """(M,) or (M, D): the observation each state should show."""
+        return _join([column.state_values() for column in self.columns])
+
+    def expected(self, probs: Floats) -> NDArray[Any]:
+        """(n,) or (n, D): the observation to expect under state probabilities (n, M)."""
+        return _join([column.expected(probs) for column in self.columns])
+
+    def noisy(self, x: Floats, rng: np.random.Generator) -> Record:
+        """Nearly equal states, as the paper starts."""
+        return Record(column.noisy(x[:, d], rng) for d, column in enumerate(self.columns))
+
+    def features(self, x: Floats) -> Floats:
+        """(n, F) coordinates of each row for a first clustering, NaN where missing."""
+        return np.column_stack([column.features(x[:, d]) for d, column in enumerate(self.columns)])
+
+
+def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    if len(parts) == 1:
+        return parts[0]
+    if any(part.dtype.kind not in "fiu" for part in parts):
+        parts = [part.astype(object) for part in parts]
+    return np.column_stack(parts)
+
+
+def as_record(emission: Record | Column | Iterable[Column]) -> Record:
+    """A record of what was given: itself, one column, or several."""
+    if isinstance(emission, Record):
+        return emission
+    return Record([emission] if isinstance(emission, Column) else emission)

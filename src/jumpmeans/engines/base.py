@@ -1,0 +1,172 @@
+"""What an engine works on, and the one block of work that every engine runs.
+
+A panel is cut into fixed blocks of sequences. A block is decoded by `run_block`, whatever the engine;
+an engine only decides where blocks run, and joins their statistics in order. So the number of
+threads or machines never changes a bit of the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.forward_backward import smooth_block
+from ..kernels.sweep import sweep_block
+from ..objective import Stats, Weights
+from ..params import Params, Process
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MAX_ROUNDS = 100
+BEAM_PER_GAP = 8
+
+
+class Search(NamedTuple):
+    """How jumps are looked for: candidates per gap at first, at most, and the paper's choices.
+
+    rounds : 1 for a sweep of a fit; more alternate decoding and jump times to a fixed point.
+    """
+
+    base: int
+    per_gap: int
+    beam: int
+    first_running: int
+    rounds: int = 1
+
+
+class NoPath(Exception):
+    """Internal: sequence `sequence` has no path of finite cost; it dies at `row` (within the sequence)."""
+
+    def __init__(self, sequence: int, row: int) -> None:
+        super().__init__(sequence, row)
+        self.sequence, self.row = sequence, row
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """A panel in the layout of the kernels: times relative to each window, values encoded.
+
+    tau (n,), offsets (S + 1,), ends (S,), weights (S,), x (n, D), blocks (B + 1,) bounds in sequences.
+    """
+
+    tau: Floats
+    offsets: Ints
+    ends: Floats
+    weights: Floats
+    x: Floats
+    blocks: Ints
+
+    @classmethod
+    def from_panel(cls, panel: Panel, x: Floats) -> Sequences:
+        """Lay out a panel whose encoded values are x (n, D)."""
+        # blocks depend on the data alone, never on the number of workers
+        n = panel.n_observations
+        size = int(np.clip(n // 16, 512, 8192))
+        edges = np.searchsorted(panel.offsets, np.arange(0, n, size))
+        blocks = np.unique(np.append(edges, panel.n_sequences))
+        return cls(
+            panel.relative_times(), panel.offsets, panel.end_times - panel.start_times, panel.weights, x, blocks
+        )
+
+    def block(self, b: int) -> tuple[slice, slice]:
+        """Sequences and rows of block b."""
+        i, j = self.blocks[b], self.blocks[b + 1]
+        return slice(i, j), slice(self.offsets[i], self.offsets[j])
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.blocks) - 1
+
+
+@dataclass(eq=False)
+class Dwells:
+    """Room for the current dwells of every sequence, and the state of every row. Engines write into it.
+
+    slots (S + 1,): dwells of sequence i lie at slots[i]:slots[i] + counts[i] of states, starts, rows.
+    """
+
+    slots: Ints
+    states: NDArray[np.int32]
+    starts: Floats
+    rows: NDArray[np.int32]
+    counts: Ints
+    row_states: NDArray[np.int32]
+
+    @classmethod
+    def blank(cls, sequences: Sequences, per_gap: int) -> Dwells:
+        """No jumps yet; room for `per_gap` in every gap."""
+        first, last = sequences.tau[sequences.offsets[:-1]], sequences.tau[sequences.offsets[1:] - 1]
+        gaps = np.diff(sequences.offsets) - 1 + (first > 0) + (last < sequences.ends)
+        slots = np.concatenate([[0], np.cumsum(1 + per_gap * gaps)])
+        room = int(slots[-1])
+        return cls(
+            slots,
+            np.zeros(room, np.int32),
+            np.zeros(room),
+            np.zeros(room, np.int32),
+            np.ones(len(gaps), np.int64),
+            np.zeros(len(sequences.tau), np.int32),
+        )
+
+
+def run_block(
+    sequences: Sequences, dwells: Dwells, b: int, params: Params, costs: Floats, weights: Weights, search: Search
+) -> Stats:
+    """Decode block b, write its dwells, return its statistics. `costs` are those of the jumps, (M, M)."""
+    own, lines = sequences.block(b)
+    M = params.emission.n_states
+    S = own.stop - own.start
+    x = sequences.x[lines]
+    offsets = sequences.offsets[own.start : own.stop + 1]
+    exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
+    run_state, run_time = np.full((S, 2), -1, np.int32), np.zeros((S, 2))
+    slots = dwells.slots[own.start : own.stop + 1]
+    room = slice(slots[0], slots[-1])
+    row_states = dwells.row_states[lines]
+    where = sweep_block(
+        sequences.tau[lines], offsets - offsets[0], sequences.ends[own], sequences.weights[own],
+        params.emission.cost(x, weights.emission), params.rates, costs, tuple(search),
+        slots - slots[0], dwells.states[room], dwells.starts[room], dwells.rows[room], dwells.counts[own],
+        row_states, exits, time, log_time, jumps, run_state, run_time,
+    )  # fmt: skip
+    if where[0] >= 0:
+        raise NoPath(int(own.start + where[0]), int(where[1]))
+    row_weights = np.repeat(sequences.weights[own], np.diff(offsets))
+    emission = params.emission.stats(x, row_states, row_weights)
+    return Stats(exits, time, log_time, jumps, run_state, run_time, sequences.weights[own], emission)
+
+
+def smooth_one(
+    sequences: Sequences, b: int, process: Process, powers: tuple[Any, ...], posterior: Floats, log_lik: Floats
+) -> None:
+    """Posterior of the rows of block b (OUT) and log-likelihood of its sequences (OUT)."""
+    own, lines = sequences.block(b)
+    offsets = sequences.offsets[own.start : own.stop + 1]
+    density = process.emission.log_density(sequences.x[lines])
+    where = smooth_block(
+        sequences.tau[lines], offsets - offsets[0], density, process.initial_probs, *powers,
+        posterior[lines], log_lik[own],
+    )  # fmt: skip
+    if where[0] >= 0:
+        raise NoPath(int(own.start + where[0]), int(where[1]))
+
+
+class Engine(Protocol):
+    """Where the blocks run."""
+
+    def sweep(
+        self, sequences: Sequences, dwells: Dwells, params: Params, weights: Weights, search: Search
+    ) -> Stats:
+        """Decode all blocks into `dwells`; statistics joined in sequence order."""
+
+    def smooth(self, sequences: Sequences, process: Process) -> tuple[Floats, Floats]:
+        """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
+

@@ -1,0 +1,59 @@
+"""Threads: the default engine. Kernels release the GIL, so blocks run side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from ..kernels.forward_backward import transition_powers
+from ..objective import Stats, Weights, join_stats, jump_costs
+from ..params import Params, Process
+from .base import Dwells, Floats, Search, Sequences, run_block, smooth_one
+
+T = TypeVar("T")
+
+
+class Threads:
+    """Run blocks on `n_jobs` threads of this machine; all cores by default."""
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        if n_jobs is not None and n_jobs < 1:
+            raise ValueError(f"n_jobs must be at least 1 (or None for all cores), got {n_jobs}.")
+        self.n_jobs = n_jobs
+
+    def __repr__(self) -> str:
+        return f"Threads(n_jobs={self.n_jobs})"
+
+    def _map(self, work: Callable[[int], T], n: int) -> list[T]:
+        jobs = min(n, self.n_jobs or os.cpu_count() or 1)
+        if jobs == 1:
+            return [work(b) for b in range(n)]
+        with ThreadPoolExecutor(jobs) as pool:
+            return list(pool.map(work, range(n)))
+
+    def sweep(
+        self, sequences: Sequences, dwells: Dwells, params: Params, weights: Weights, search: Search
+    ) -> Stats:
+        """Decode all blocks into `dwells`; statistics joined in sequence order."""
+        costs = jump_costs(params.transition_probs, weights.transition)
+
+        def one(b: int) -> Stats:
+            return run_block(sequences, dwells, b, params, costs, weights, search)
+
+        return join_stats(self._map(one, sequences.n_blocks))
+
+    def smooth(self, sequences: Sequences, process: Process) -> tuple[Floats, Floats]:
+        """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
+        posterior = np.empty((len(sequences.tau), len(process.rates)))
+        log_lik = np.zeros(len(sequences.ends))
+        powers = transition_powers(process.generator())
+
+        def one(b: int) -> None:
+            smooth_one(sequences, b, process, powers, posterior, log_lik)
+
+        self._map(one, sequences.n_blocks)
+        return posterior, log_lik

@@ -1,0 +1,137 @@
+"""Jump times for fixed states: a convex chain with boxes, solved by projected Newton to a KKT residual.
+
+Minimise Σ h(lam t_k) + g(lam_last y) over the jumps b_1..b_K, each in its gap (lo, hi]. The Hessian
+is tridiagonal. Exact coordinate sweeps come first: they centre the dwells, after which Newton is quick.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..objective import JIT
+
+TOLERANCE = 1e-10
+MAX_NEWTON = 60
+
+
+@njit(inline="always", **JIT)
+def _between(left, right, l1, l2, run1, run2, x0):
+    """Best point between `left` and `right` for dwells of rates l1 and l2 on either side of it."""
+    w = right - left
+    if run2 and not run1:
+        if l1 * w <= 1.0:
+            return right
+        if l2 * (w - 1.0 / l1) <= 1.0:
+            return left + 1.0 / l1
+    elif run1 and not run2:
+        if l2 * w <= 1.0:
+            return left
+        if l1 * (w - 1.0 / l2) <= 1.0:
+            return right - 1.0 / l2
+    elif run1 and run2:
+        a = right - 1.0 / l2 if l2 > 0.0 else left
+        b = left + 1.0 / l1 if l1 > 0.0 else right
+        if a <= b:
+            return min(max(x0, a), b)
+    d = (l1 - l2) * w
+    return left + 2.0 * w / (d + 2.0 + np.sqrt(d * d + 4.0))
+
+
+@njit(**JIT)
+def place_jumps(states, starts, rows, n, tau, end, lam, first_running, work):
+    """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; states and rows stay.
+
+    work : (8, >= n) scratch. Returns the KKT residual: largest projected gradient relative to its terms.
+    """
+    K = n - 1
+    if K == 0:
+        return 0.0
+    L = tau.shape[0]
+    low, high = work[0], work[1]
+    for k in range(1, n):
+        r = rows[k]
+        low[k] = np.nextafter(tau[r - 1] if r > 0 else 0.0, np.inf)
+        high[k] = tau[r] if r < L else end
+
+    for sweep in range(2):
+        for i in range(1, n):
+            k = i if sweep == 0 else n - i
+            left = starts[k - 1]
+            right = starts[k + 1] if k < K else end
+            b = _between(
+                left, right, lam[states[k - 1]], lam[states[k]], first_running and k == 1, k == K, starts[k]
+            )
+            b = min(max(b, low[k]), high[k])
+            # rounding must not close a complete dwell
+            if b > left and (b < right or k == K):
+                starts[k] = b
+
+    slope, curve, grad, diag, step, new = work[2], work[3], work[4], work[5], work[6], work[7]
+    residual = np.inf
+    for _ in range(MAX_NEWTON):
+        for k in range(n):
+            t = (starts[k + 1] if k < K else end) - starts[k]
+            rate = lam[states[k]]
+            free = (k == K or (k == 0 and first_running)) and rate * t < 1.0
+            slope[k] = 0.0 if free else rate - 1.0 / t
+            curve[k] = 0.0 if free else 1.0 / (t * t)
+        residual = 0.0
+        for k in range(1, n):
+            g = slope[k - 1] - slope[k]
+            pinned = (starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)
+            grad[k] = g
+            diag[k] = -1.0 if pinned else curve[k - 1] + curve[k]
+            if not pinned:
+                scale = lam[states[k - 1]] + lam[states[k]] + np.sqrt(curve[k - 1]) + np.sqrt(curve[k])
+                residual = max(residual, abs(g) / scale)
+        if residual <= TOLERANCE:
+            break
+
+        # Thomas elimination; a pinned jump cuts the chain
+        for k in range(1, n):
+            if diag[k] <= 0.0:
+                step[k] = 0.0
+                continue
+            rhs = -grad[k]
+            if k > 1 and diag[k - 1] > 0.0:
+                m = curve[k - 1] / diag[k - 1]
+                diag[k] -= m * curve[k - 1]
+                rhs += m * step[k - 1]
+            step[k] = rhs
+        for i in range(1, n):
+            k = n - i
+            if diag[k] > 0.0:
+                if k < K and diag[k + 1] > 0.0:
+                    step[k] += curve[k] * step[k + 1]
+                step[k] /= diag[k]
+
+        alpha = 1.0
+        moved = False
+        for _ in range(60):
+            expected = 0.0
+            change = 0.0
+            new[0] = 0.0
+            for k in range(1, n):
+                new[k] = min(max(starts[k] + alpha * step[k], low[k]), high[k])
+                expected += grad[k] * (new[k] - starts[k])
+            for k in range(n):
+                t = (starts[k + 1] if k < K else end) - starts[k]
+                u = (new[k + 1] if k < K else end) - new[k]
+                rate = lam[states[k]]
+                if k == K or (k == 0 and first_running):
+                    zt, zu = max(rate * t, 1.0), max(rate * u, 1.0)
+                    change += (zu - zt) - np.log(zu / zt)
+                    if u < 0.0 or (k == 0 and u <= 0.0):
+                        change = np.inf
+                elif u <= 0.0:
+                    change = np.inf
+                else:
+                    change += rate * (u - t) - np.log1p((u - t) / t)
+            if change <= 1e-4 * expected and expected < 0.0:
+                moved = True
+                break
+            alpha *= 0.5
+        if not moved:
+            break
+        for k in range(1, n):
+            starts[k] = new[k]
+    return residual

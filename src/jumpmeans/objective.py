@@ -1,0 +1,150 @@
+"""The objective of JUMP-means: the one place where it is written.
+
+J = Σ_i w_i { ζ Σ d(x, θ) + ξ Σ -ln p + Σ h(λ t) + g(λ y) } + Σ_m (b λ - a ln λ) - ξ α Σ ln p - ζ α_e Σ ln ρ
+
+with h(z) = z - ln z - 1 for complete dwells and g(z) = h(max(z, 1)) for running ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+JIT: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
+def complete_cost(z: float) -> float:
+    """h(z): cost of a dwell of z mean dwell times, seen from start to end; 0 at its mean."""
+    if z <= 0.0:
+        return np.inf
+    return z - np.log(z) - 1.0
+
+
+@njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
+def running_cost(z: float) -> float:
+    """g(z): a dwell still running is free until it outlasts its mean, and costs h from there on."""
+    if z < 1.0:
+        return 0.0
+    return z - np.log(z) - 1.0
+
+
+class Weights(NamedTuple):
+    """The hyperparameters as numbers, in the data's own units.
+
+    transition : ξ; emission : ζ of each column; prior_count : a, prior_time : b of b λ - a ln λ;
+    jump_pseudo_count : α of the rows of P.
+    """
+
+    transition: float
+    emission: Floats
+    prior_count: float
+    prior_time: float
+    jump_pseudo_count: float
+
+
+class Stats(NamedTuple):
+    """Sufficient statistics of a set of trajectories; those of disjoint sets join in sequence order.
+
+    exits, time, log_time : (M,) weighted number, total and total logarithm of complete dwells.
+    jumps : (M, M) weighted jump counts.
+    run_state, run_time : (S, 2) running dwells of each sequence: the first (if counted as such), the last; -1 for none.
+    weights : (S,) sequence weights.
+    emission : statistics of each column, made and read by its family.
+    """
+
+    exits: Floats
+    time: Floats
+    log_time: Floats
+    jumps: Floats
+    run_state: NDArray[np.int32]
+    run_time: Floats
+    weights: Floats
+    emission: tuple[Any, ...]
+
+    @property
+    def total_time(self) -> Floats:
+        """(M,) weighted time in each state, running dwells included."""
+        running = self.run_state >= 0
+        weights = np.broadcast_to(self.weights[:, None], running.shape)[running]
+        return self.time + np.bincount(
+            self.run_state[running], weights=weights * self.run_time[running], minlength=len(self.time)
+        )
+
+
+def join_stats(parts: list[Stats]) -> Stats:
+    """Statistics of all parts, added in their order so that every engine gives the same bits."""
+    first = parts[0]
+    emission = []
+    for column in zip(*(part.emission for part in parts), strict=True):
+        total = column[0]
+        for item in column[1:]:
+            total = total + item
+        emission.append(total)
+    sums = [np.array(field) for field in first[:4]]
+    for part in parts[1:]:
+        for total, field in zip(sums, part[:4], strict=True):
+            total += field
+    lists = [np.concatenate([part[k] for part in parts]) for k in (4, 5, 6)]
+    return Stats(sums[0], sums[1], sums[2], sums[3], lists[0], lists[1], lists[2], tuple(emission))
+
+
+class Cost(NamedTuple):
+    """The objective by its named terms."""
+
+    observations: float
+    transitions: float
+    dwells: float
+    running_dwells: float
+    rate_prior: float
+    transition_prior: float
+    emission_prior: float
+
+    @property
+    def total(self) -> float:
+        """The objective J."""
+        return float(sum(self))
+
+
+def jump_costs(transition_probs: Floats, weight: float) -> Floats:
+    """(M, M) cost -ξ ln p of each jump, infinite where p = 0."""
+    with np.errstate(divide="ignore"):
+        return np.ascontiguousarray(-weight * np.log(transition_probs))
+
+
+def prior_cost(rates: Floats, weights: Weights) -> float:
+    """Prior on the rates of states that can be left, Σ a h(b λ / a): bλ - a ln λ made free of units."""
+    rates = rates[rates > 0]
+    a, b = weights.prior_count, weights.prior_time
+    if a == 0:
+        return float(b * rates.sum())
+    z = b * rates / a
+    return float(a * (z - np.log(z) - 1.0).sum())
+
+
+def evaluate(stats: Stats, rates: Floats, transition_probs: Floats, emission: Any, weights: Weights) -> Cost:
+    """Objective of the trajectories behind `stats` under the given parameters, by term."""
+    left = stats.exits > 0
+    used = stats.jumps > 0
+    lam = rates[left]
+    with np.errstate(divide="ignore"):
+        dwells = lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)
+        transitions = -(stats.jumps[used] * np.log(transition_probs[used])).sum()
+        free_moves = np.log(transition_probs[transition_probs > 0]).sum()
+    running = stats.run_state >= 0
+    z = np.maximum(rates[stats.run_state[running]] * stats.run_time[running], 1.0)
+    run_weights = np.broadcast_to(stats.weights[:, None], running.shape)[running]
+    return Cost(
+        observations=float(weights.emission @ emission.totals(stats.emission)),
+        transitions=float(weights.transition * transitions),
+        dwells=float(dwells.sum()),
+        running_dwells=float((run_weights * (z - np.log(z) - 1.0)).sum()),
+        rate_prior=prior_cost(rates, weights),
+        transition_prior=float(-weights.transition * weights.jump_pseudo_count * free_moves),
+        emission_prior=float(weights.emission @ emission.prior_costs()),
+    )

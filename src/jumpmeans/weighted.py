@@ -1,0 +1,28 @@
+"""Weighted order statistics: weight k counts as k copies."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def weighted_quantile(x: Floats, weights: Floats, q: Floats) -> Floats:
+    """Smallest values at which the cumulative weight reaches each share q of the total."""
+    order = np.argsort(x, kind="stable")
+    reached = np.cumsum(weights[order])
+    index = np.searchsorted(reached, np.asarray(q) * reached[-1])
+    return np.asarray(x[order][np.minimum(index, len(x) - 1)])
+
+
+def weighted_median(x: Floats, weights: Floats) -> float:
+    """Median of x; the mean of the two middle values where exactly half of the weight lies on each side."""
+    order = np.argsort(x, kind="stable")
+    x = x[order]
+    reached = np.cumsum(weights[order])
+    half = 0.5 * reached[-1]
+    i = int(np.searchsorted(reached, half))
+    if reached[i] == half and i + 1 < len(x):
+        return float(0.5 * (x[i] + x[i + 1]))
+    return float(x[i])
