@@ -117,7 +117,7 @@ def _read_csv(pd: Any, path: Path, keys: list[str]) -> Any:
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise PanelError(
-            f"every line of {str(path)!r} must have as many fields as its header, with commas between: {error}"
+            f"every line of {str(path)!r} must have as many fields as its header: {error}"
         ) from None
     for key in set(keys) & set(frame.columns):
         if frame[key].str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
@@ -140,7 +140,7 @@ def _decode(path: Path, data: bytes) -> str:
             f"{str(path)!r} must be text, but holds binary data; save the table as CSV in UTF-8."
         )
     try:
-        return data.decode("utf-8").removeprefix("\ufeff")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PanelError(
             f"{str(path)!r} must be in UTF-8, got byte 0x{data[error.start]:02x} at offset {error.start}; "

@@ -77,21 +77,22 @@ class Stats(NamedTuple):
         )
 
 
+def sum_in_order(parts: list[Any]) -> Any:
+    """Sum of the parts, first to last."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
 def join_stats(parts: list[Stats]) -> Stats:
     """Statistics of all parts, added in their order so that every engine gives the same bits."""
-    first = parts[0]
-    emission = []
-    for column in zip(*(part.emission for part in parts), strict=True):
-        total = column[0]
-        for item in column[1:]:
-            total = total + item
-        emission.append(total)
-    sums = [np.array(field) for field in first[:4]]
-    for part in parts[1:]:
-        for total, field in zip(sums, part[:4], strict=True):
-            total += field
-    lists = [np.concatenate([part[k] for part in parts]) for k in (4, 5, 6)]
-    return Stats(sums[0], sums[1], sums[2], sums[3], lists[0], lists[1], lists[2], tuple(emission))
+    columns = zip(*(part.emission for part in parts), strict=True)
+    return Stats(
+        *(sum_in_order([part[k] for part in parts]) for k in range(4)),
+        *(np.concatenate([part[k] for part in parts]) for k in range(4, 7)),
+        tuple(sum_in_order(list(column)) for column in columns),
+    )
 
 
 class Cost(NamedTuple):

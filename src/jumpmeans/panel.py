@@ -416,9 +416,9 @@ class Panel:
         if rows.size:
             time, start = self.times[rows[0]], self.start_times[self.sequence_index[rows[0]]]
             raise PanelError(
-                "times counted from the start of their sequence must increase in floating point, got "
-                f"{time} too close to the one before (start {start}) at {self._where(rows)}; "
-                "move the origin of time nearer to the data, or the start of the window."
+                "times less the start of their sequence must be finite and increase in floating point, got "
+                f"{time} less {start}, too far apart, at {self._where(rows)}; "
+                "move the origin of time, or the start of the window, nearer to the data."
             )
 
     def _not_rising(self, x: FloatArray) -> IntArray:
@@ -547,12 +547,12 @@ class Panel:
         if np.ndim(t) == 0:
             scalar: FloatArray = self.encode_times(np.asarray(t)[None])[0]
             return scalar
-        stamps, _ = _read_times(t, parse=self.clock is not None)
-        if stamps.dtype.kind != "M":
-            return stamps
-        if self.clock is None:
+        if self.clock is not None and _read_column(t).dtype.kind not in "iuf":
+            return self.clock.encode(t)
+        stamps, _ = _read_times(t)
+        if stamps.dtype.kind == "M":
             raise PanelError(f"times must be numbers, as in the panel, got dates such as {stamps[0]}.")
-        return self.clock.encode(t)
+        return stamps
 
     def labels(self, column: int | str = 0) -> AnyArray:
         """Distinct labels of a column, sorted.
@@ -572,8 +572,35 @@ class Panel:
         if categories is not None:
             return categories
         present = np.unique(self.values[:, d])
-        present = present[~np.isnan(present)]
-        return present.astype(np.int64) if self.integer[d] else present
+        return self.decode_values(present[~np.isnan(present)], d)
+
+    def decode_values(self, x: npt.ArrayLike, column: int | str = 0) -> AnyArray:
+        """Values of a column as the caller knows them: labels if they came as labels.
+
+        Parameters
+        ----------
+        x : array_like of float
+            Values as in that column of `values`.
+        column : int or str
+            Position or name of a column of values.
+
+        Returns
+        -------
+        ndarray, same shape
+            Labels (None where missing) of a column of labels; int64 for a column of whole numbers if none is
+            missing; else float64.
+        """
+        d = self.columns.index(column) if isinstance(column, str) else column
+        x = np.asarray(x, dtype=np.float64)
+        missing = np.isnan(x)
+        categories = self.categories[d]
+        if categories is None:
+            return x.astype(np.int64) if self.integer[d] and not missing.any() else x
+        labels = categories[np.where(missing, 0, x).astype(np.int64)]
+        if missing.any():
+            labels = labels.astype(object)
+            labels[missing] = None
+        return labels
 
     def to_frame(self) -> Any:
         """The panel as a pandas table, in the caller's order of rows.
@@ -595,7 +622,7 @@ class Panel:
             return stamps.dt.tz_localize("UTC").dt.tz_convert(self.clock.zone) if self.clock.zone else stamps
 
         sequence = self.sequence_index
-        values = {name: self._column_as_given(d) for d, name in enumerate(self.columns)}
+        values = {name: self.decode_values(self.values[:, d], d) for d, name in enumerate(self.columns)}
         extra: dict[str, Any] = {}
         if np.any(self.weights != 1):
             extra["weight"] = self.weights[sequence]
@@ -610,19 +637,6 @@ class Panel:
             raise PanelError(f"to_frame() has its own column {min(clash)!r}; rename that column of values.")
         out = {"id": self.ids[sequence], "time": dates(self.times)} | values | extra
         return pd.DataFrame(out).iloc[np.argsort(self.rows)].reset_index(drop=True)
-
-    def _column_as_given(self, d: int) -> AnyArray:
-        """Column of values with labels instead of indices, and integers where all are whole and present."""
-        x = self.values[:, d]
-        missing = np.isnan(x)
-        categories = self.categories[d]
-        if categories is None:
-            return x.astype(np.int64) if self.integer[d] and not missing.any() else x
-        labels = categories[np.where(missing, 0, x).astype(np.int64)]
-        if missing.any():
-            labels = labels.astype(object)
-            labels[missing] = None
-        return labels
 
     # ---------------------------------------------------------------- deriving
 
@@ -796,17 +810,16 @@ def _as_series(column: Any) -> Any:
 def _read_column(column: Any) -> AnyArray:
     """Array of numbers, booleans, dates, or else objects with None for what is missing."""
     series = _as_series(column)
-    if isinstance(series, nw.Series):
-        array: AnyArray = series.to_numpy()
-        if array.dtype == object:
-            array = array.copy()
-            array[series.is_null().to_numpy()] = None
+    framed = isinstance(series, nw.Series)
+    array: AnyArray = series.to_numpy() if framed else np.asarray(column)
+    if array.dtype.kind in "iufbmM":
         return array
-    array = np.asarray(column)
-    if array.dtype.kind not in "iufbmM":  # strings too are kept as objects, so that 1 and "1" stay apart
-        array = np.array(column, dtype=object)
-        array[np.frompyfunc(_is_missing, 1, 1)(array).astype(bool)] = None
-    return array
+    objects = np.array(array if framed else column, dtype=object)  # of a list, so that 1 and "1" stay apart
+    missing = (
+        series.is_null().to_numpy() if framed else np.frompyfunc(_is_missing, 1, 1)(objects).astype(bool)
+    )
+    objects[missing] = None
+    return objects
 
 
 def _read_numbers(column: Any, name: str) -> FloatArray:
@@ -820,22 +833,20 @@ def _read_numbers(column: Any, name: str) -> FloatArray:
 def _read_keys(column: Any, name: str) -> tuple[AnyArray, IntArray]:
     """Distinct integers or strings in order of first appearance, and the index of each row into them."""
     array = _read_column(column)
-    if array.dtype.kind == "f" and _all_integers(array) and not np.isnan(array).any():
-        array = array.astype(np.int64)
     items = array.tolist()
-    missing = next((i for i, x in enumerate(items) if _is_missing(x)), None)
-    if missing is not None:
-        raise PanelError(
-            f"{name} must not be missing, got none at row {missing}; fill it in or drop the row."
-        )
+    if array.dtype.kind == "f":
+        items = [int(x) if x.is_integer() else None if x != x else x for x in items]
+    index = {key: i for i, key in enumerate(dict.fromkeys(items))}
+    if None in index:
+        row = items.index(None)
+        raise PanelError(f"{name} must not be missing, got none at row {row}; fill it in or drop the row.")
     first_rows: dict[str, int] = {}
     for kind in set(map(type, items)):
         word = "string" if issubclass(kind, str) else "integer" if _is_integer(kind) else kind.__name__
         first_rows[word] = next(i for i, x in enumerate(items) if type(x) is kind)
-    got = " and ".join(f"{items[i]!r} at row {i}" for i in sorted(first_rows.values())[:2])
     if len(first_rows) > 1 or not first_rows.keys() <= {"integer", "string"}:
+        got = " and ".join(f"{items[i]!r} at row {i}" for i in sorted(first_rows.values())[:2])
         raise PanelError(f"{name} must be all integers or all strings, got {got}; convert the column.")
-    index = {key: i for i, key in enumerate(dict.fromkeys(items))}
     keys = np.array(list(index), dtype=object if "string" in first_rows else None)
     return keys, np.fromiter(map(index.__getitem__, items), np.int64, len(items))
 
@@ -883,7 +894,7 @@ def _read_times(column: Any, parse: bool = False) -> tuple[AnyArray, str | None]
         wrong = [kind for kind, number in kinds.items() if not number and not issubclass(kind, date)]
         if wrong:
             row = next(i for i, x in enumerate(items) if type(x) is wrong[0])
-            step = "parse the dates first" if wrong[0] is str else "convert the column"
+            step = "parse the dates first (read_panel does)" if wrong[0] is str else "convert the column"
             raise PanelError(f"times must be numbers or dates, got {items[row]!r} at row {row}; {step}.")
         if all(kinds.values()):
             return _floats(items), None

@@ -112,6 +112,13 @@ class MeanColumn(Column):
             self.means,
         )
 
+    def soft_stats(self, x: Floats, probs: Floats) -> MeanStats:
+        present = np.isfinite(x)
+        if not present.all():
+            x, probs = x[present], probs[present]
+        d = self.divergence(x[:, None], self.means)
+        return MeanStats(probs.sum(axis=0), x @ probs, (probs * d).sum(axis=0), self.means)
+
     def update(self, stats: MeanStats) -> Self:
         count, mean = self.prior
         weight = stats.weight + count
@@ -176,16 +183,13 @@ class Gaussian(MeanColumn):
     def auto_weight(self, x: Floats, panel: Panel) -> float:
         return 1.0 / noise_scale(x, panel, NORMAL_DIFFERENCE) ** 2
 
-    def with_scale(self, stats: MeanStats) -> Self:
-        moved = self._copy(means=self.means)
-        pooled = np.sqrt(2.0 * moved.total(stats) / max(stats.weight.sum(), 1e-300))
-        own = np.full(self.n_states, pooled)
-        for s in np.flatnonzero(stats.weight > 0):
-            r, mu, w = stats.reference[s], self.means[s], stats.weight[s]
-            squares = 2.0 * stats.cost[s] - 2.0 * (mu - r) * (stats.sum[s] - w * r) + w * (mu - r) ** 2
-            # a state of few readings leans on the others: one pooled reading each
-            own[s] = np.sqrt((max(squares, 0.0) + pooled**2) / (w + 1.0))
-        floor = SCALE_FLOOR * pooled if pooled > 0 else 1e-8 * max(1.0, float(np.abs(self.means).max()))
+    def with_scale(self, stats: MeanStats, shared: float = 1.0) -> Self:
+        shift = self.means - stats.reference
+        moved = stats.sum - stats.weight * stats.reference
+        squares = np.maximum(2.0 * stats.cost - 2.0 * shift * moved + stats.weight * shift**2, 0.0)
+        pooled = squares.sum() / max(stats.weight.sum(), 1e-300)
+        own = np.sqrt((squares + shared * pooled) / np.maximum(stats.weight + shared, 1e-300))
+        floor = SCALE_FLOOR * np.sqrt(pooled) or 1e-8 * max(1.0, float(np.abs(self.means).max()))
         return self._copy(sds=np.maximum(own, floor))
 
     def log_density(self, x: Floats) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PanelError
+from ..objective import sum_in_order
 from ..weighted import weighted_median
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class Column(ABC):
     def stats(self, x: Floats, states: Ints, weights: Floats) -> Any:
         """Statistics of the assigned values; those of two sets of rows add up by +."""
 
+    def soft_stats(self, x: Floats, probs: Floats) -> Any:
+        """Statistics of values shared among the states by the weights (n, M)."""
+        parts = [self.stats(x, np.full(len(x), s), probs[:, s]) for s in range(self.n_states)]
+        return sum_in_order(parts)
+
     @abstractmethod
     def update(self, stats: Any) -> Self:
         """Emission that minimises the cost of the assigned values; a state without any keeps its own."""
@@ -62,8 +68,11 @@ class Column(ABC):
         """Cost of the pseudo-counts, if any."""
         return 0.0
 
-    def with_scale(self, stats: Any) -> Self:
-        """The same emission with the spread that its density needs, from the assigned values."""
+    def with_scale(self, stats: Any, shared: float = 1.0) -> Self:
+        """The same emission with the spread that its density needs, from the assigned values.
+
+        A state of few values leans on the others as if it had `shared` more values of the common spread.
+        """
         return self
 
     @abstractmethod

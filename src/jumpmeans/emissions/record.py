@@ -126,13 +126,17 @@ class Record:
         """Statistics of each column for rows assigned to states."""
         return tuple(column.stats(x[:, d], states, weights) for d, column in enumerate(self.columns))
 
+    def soft_stats(self, x: Floats, probs: Floats) -> tuple[Any, ...]:
+        """Statistics of each column for rows shared among the states by the weights (n, M)."""
+        return tuple(column.soft_stats(x[:, d], probs) for d, column in enumerate(self.columns))
+
     def update(self, stats: tuple[Any, ...]) -> Record:
         """Emission that minimises the cost of the assigned rows."""
         return Record(column.update(s) for column, s in zip(self.columns, stats, strict=True))
 
-    def with_scales(self, stats: tuple[Any, ...]) -> Record:
-        """The same emission with the spreads that densities need."""
-        return Record(column.with_scale(s) for column, s in zip(self.columns, stats, strict=True))
+    def with_scales(self, stats: tuple[Any, ...], shared: float = 1.0) -> Record:
+        """The same emission with the spreads that densities need; see `Column.with_scale`."""
+        return Record(column.with_scale(s, shared) for column, s in zip(self.columns, stats, strict=True))
 
     def totals(self, stats: tuple[Any, ...]) -> Floats:
         """(D,) unweighted observation cost of each column."""

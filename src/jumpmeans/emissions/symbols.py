@@ -80,6 +80,9 @@ class Direct(Column):
     def stats(self, x: Floats, states: Ints, weights: Floats) -> int:
         return 0
 
+    def soft_stats(self, x: Floats, probs: Floats) -> int:
+        return 0
+
     def update(self, stats: int) -> Self:
         return self
 
@@ -162,6 +165,10 @@ class Categorical(Column):
         cell = states[present] * N + x[present].astype(np.int64)
         counts = np.bincount(cell, weights=weights[present], minlength=self.n_states * N)
         return SymbolCounts(counts.reshape(self.n_states, N))
+
+    def soft_stats(self, x: Floats, probs: Floats) -> SymbolCounts:
+        present = np.isfinite(x)
+        return SymbolCounts(probs[present].T @ np.eye(len(self.symbols))[x[present].astype(np.int64)])
 
     def update(self, stats: SymbolCounts) -> Self:
         counts = stats.counts + self.pseudo_count

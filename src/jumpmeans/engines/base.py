@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.forward_backward import smooth_block
+from ..kernels.expectations import expect_block
+from ..kernels.forward_backward import power_tables, smooth_block
 from ..kernels.sweep import sweep_block
-from ..objective import Stats, Weights
+from ..objective import Stats, Weights, sum_in_order
 from ..params import Params, Process
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ Ints = NDArray[np.int64]
 
 MAX_ROUNDS = 100
 BEAM_PER_GAP = 8
+# Eigenvectors worse than this lose too many digits: expected statistics then go by doubling.
+LARGEST_CONDITION = 1e4
 
 
 class Search(NamedTuple):
@@ -81,6 +84,12 @@ class Sequences:
         return slice(i, j), slice(self.offsets[i], self.offsets[j])
 
     @property
+    def longest_gap(self) -> float:
+        """No gap, window ends included, is longer."""
+        inside = np.diff(self.tau, prepend=0.0)
+        return float(max(inside.max(), (self.ends - self.tau[self.offsets[1:] - 1]).max(), 0.0))
+
+    @property
     def n_blocks(self) -> int:
         """Number of blocks."""
         return len(self.blocks) - 1
@@ -132,8 +141,8 @@ def run_block(
     room = slice(slots[0], slots[-1])
     row_states = dwells.row_states[lines]
     where = sweep_block(
-        sequences.tau[lines], offsets - offsets[0], sequences.ends[own], sequences.weights[own],
-        params.emission.cost(x, weights.emission), params.rates, costs, tuple(search),
+        sequences.tau[lines], np.isfinite(x).any(axis=1), offsets - offsets[0],
+        sequences.ends[own], sequences.weights[own], params.emission.cost(x, weights.emission), params.rates, costs, tuple(search),
         slots - slots[0], dwells.states[room], dwells.starts[room], dwells.rows[room], dwells.counts[own],
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
@@ -144,19 +153,86 @@ def run_block(
     return Stats(exits, time, log_time, jumps, run_state, run_time, sequences.weights[own], emission)
 
 
-def smooth_one(
-    sequences: Sequences, b: int, process: Process, powers: tuple[Any, ...], posterior: Floats, log_lik: Floats
-) -> None:
+@dataclass(frozen=True, eq=False)
+class Propagator:
+    """A process made ready for the probability kernels: tables for e^{Qt}, and the eigenbasis of Q if it is sound."""
+
+    process: Process
+    tables: tuple[Any, ...]
+    eigen: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, process: Process, longest_gap: float) -> Propagator:
+        """Tables for gaps up to the longest one."""
+        Q = process.generator()
+        eigenvalues, V = (part.astype(np.complex128) for part in np.linalg.eig(Q))
+        sound = np.linalg.cond(V) < LARGEST_CONDITION
+        inverse = np.linalg.inv(V) if sound else V
+        differences = eigenvalues[:, None] - eigenvalues[None, :]
+        inverses = 1.0 / np.where(differences == 0, 1.0, differences)
+        eigen = (bool(sound), eigenvalues, V, np.ascontiguousarray(inverse.T), differences, inverses)
+        return cls(process, power_tables(Q, longest_gap), eigen)
+
+    def transform(self, S: NDArray[np.complex128]) -> Floats:
+        """Statistics gathered in the eigenbasis, back in states."""
+        sound, _, V, inverse_T, _, _ = self.eigen
+        return np.asarray((inverse_T @ S @ V.T).real) if sound else np.zeros(S.shape)
+
+
+class Expected(NamedTuple):
+    """Expected statistics of the process given all observations, weighted; those of blocks add up in order.
+
+    integrals : (M, M) Σ R: diagonal = time in each state, times q_ij = number of jumps; first : (M,) first states;
+    emission : statistics of each column under soft assignment; log_lik : (S,) log-likelihood of each sequence.
+    """
+
+    integrals: Floats
+    first: Floats
+    emission: tuple[Any, ...]
+    log_lik: Floats
+
+
+def smooth_one(sequences: Sequences, b: int, propagator: Propagator, posterior: Floats, log_lik: Floats) -> None:
     """Posterior of the rows of block b (OUT) and log-likelihood of its sequences (OUT)."""
     own, lines = sequences.block(b)
     offsets = sequences.offsets[own.start : own.stop + 1]
-    density = process.emission.log_density(sequences.x[lines])
+    process = propagator.process
     where = smooth_block(
-        sequences.tau[lines], offsets - offsets[0], density, process.initial_probs, *powers,
-        posterior[lines], log_lik[own],
+        sequences.tau[lines], offsets - offsets[0], process.emission.log_density(sequences.x[lines]),
+        process.initial_probs, *propagator.tables, posterior[lines], log_lik[own],
     )  # fmt: skip
     if where[0] >= 0:
         raise NoPath(int(own.start + where[0]), int(where[1]))
+
+
+def expect_one(sequences: Sequences, b: int, propagator: Propagator) -> Expected:
+    """Expected statistics of block b."""
+    own, lines = sequences.block(b)
+    offsets = sequences.offsets[own.start : own.stop + 1]
+    process = propagator.process
+    M = len(process.rates)
+    x = sequences.x[lines]
+    posterior, log_lik = np.empty((len(x), M)), np.zeros(own.stop - own.start)
+    S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)
+    where = expect_block(
+        sequences.tau[lines], offsets - offsets[0], sequences.ends[own], sequences.weights[own],
+        process.emission.log_density(x), process.initial_probs, *propagator.tables, *propagator.eigen,
+        posterior, log_lik, S, R, first,
+    )  # fmt: skip
+    if where[0] >= 0:
+        raise NoPath(int(own.start + where[0]), int(where[1]))
+    posterior *= np.repeat(sequences.weights[own], np.diff(offsets))[:, None]
+    return Expected(R + propagator.transform(S), first, process.emission.soft_stats(x, posterior), log_lik)
+
+
+def join_expected(parts: list[Expected]) -> Expected:
+    """Expected statistics of all blocks, added in their order."""
+    return Expected(
+        sum_in_order([part.integrals for part in parts]),
+        sum_in_order([part.first for part in parts]),
+        tuple(sum_in_order(list(column)) for column in zip(*(part.emission for part in parts), strict=True)),
+        np.concatenate([part.log_lik for part in parts]),
+    )
 
 
 class Engine(Protocol):
@@ -170,3 +246,5 @@ class Engine(Protocol):
     def smooth(self, sequences: Sequences, process: Process) -> tuple[Floats, Floats]:
         """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
 
+    def expect(self, sequences: Sequences, process: Process) -> Expected:
+        """Expected statistics of all blocks, joined in sequence order."""

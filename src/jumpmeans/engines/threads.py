@@ -9,10 +9,20 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..kernels.forward_backward import transition_powers
 from ..objective import Stats, Weights, join_stats, jump_costs
 from ..params import Params, Process
-from .base import Dwells, Floats, Search, Sequences, run_block, smooth_one
+from .base import (
+    Dwells,
+    Expected,
+    Floats,
+    Propagator,
+    Search,
+    Sequences,
+    expect_one,
+    join_expected,
+    run_block,
+    smooth_one,
+)
 
 T = TypeVar("T")
 
@@ -40,20 +50,19 @@ class Threads:
     ) -> Stats:
         """Decode all blocks into `dwells`; statistics joined in sequence order."""
         costs = jump_costs(params.transition_probs, weights.transition)
-
-        def one(b: int) -> Stats:
-            return run_block(sequences, dwells, b, params, costs, weights, search)
-
-        return join_stats(self._map(one, sequences.n_blocks))
+        return join_stats(
+            self._map(lambda b: run_block(sequences, dwells, b, params, costs, weights, search), sequences.n_blocks)
+        )
 
     def smooth(self, sequences: Sequences, process: Process) -> tuple[Floats, Floats]:
         """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
         posterior = np.empty((len(sequences.tau), len(process.rates)))
         log_lik = np.zeros(len(sequences.ends))
-        powers = transition_powers(process.generator())
-
-        def one(b: int) -> None:
-            smooth_one(sequences, b, process, powers, posterior, log_lik)
-
-        self._map(one, sequences.n_blocks)
+        propagator = Propagator.of(process, sequences.longest_gap)
+        self._map(lambda b: smooth_one(sequences, b, propagator, posterior, log_lik), sequences.n_blocks)
         return posterior, log_lik
+
+    def expect(self, sequences: Sequences, process: Process) -> Expected:
+        """Expected statistics of all blocks, joined in sequence order."""
+        propagator = Propagator.of(process, sequences.longest_gap)
+        return join_expected(self._map(lambda b: expect_one(sequences, b, propagator), sequences.n_blocks))

@@ -20,6 +20,7 @@ from ..structure import Structure, jumps_needed
 from ..trajectories import Trajectories
 from ..weighted import weighted_median
 from .base import Floats, MarkovReadOut, as_panel, no_path
+from .em_steps import em_steps
 from .start import start_emission
 from .updates import exact_rates, transition_rows, uniform_rows
 
@@ -28,9 +29,14 @@ class Run(NamedTuple):
     """One descent from one start."""
 
     params: Params
-    cost: Cost
+    stats: Stats
     history: list[Cost]
     converged: bool
+
+    @property
+    def cost(self) -> Cost:
+        """The objective at the end, by term."""
+        return self.history[-1]
 
 
 def descend(
@@ -50,8 +56,8 @@ def descend(
         )
         history.append(evaluate(stats, params.rates, params.transition_probs, params.emission, weights))
         if len(history) > 1 and history[-2].total - history[-1].total <= tol * abs(history[-1].total):
-            return Run(params, history[-1], history, True)
-    return Run(params, history[-1], history, False)
+            return Run(params, stats, history, True)
+    return Run(params, stats, history, False)
 
 
 class JumpMeans(MarkovReadOut):
@@ -147,6 +153,7 @@ class JumpMeans(MarkovReadOut):
         jumps_per_gap: int | str = "auto",
         search: str = "exact",
         first_dwell: str = "complete",
+        refine: int | str = "auto",
     ) -> None:
         self.n_states = n_states
         self.emission = emission
@@ -166,6 +173,7 @@ class JumpMeans(MarkovReadOut):
         self.jumps_per_gap = jumps_per_gap
         self.search = search
         self.first_dwell = first_dwell
+        self.refine = refine
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
@@ -205,26 +213,40 @@ class JumpMeans(MarkovReadOut):
         self._publish(panel, sequences, best, weights, search, moves, labels)
         return self
 
-    def _publish(self, panel, sequences, run, weights, search, moves, labels) -> None:
+    def _publish(
+        self, panel: Panel, sequences: Sequences, run: Run, weights: Weights, search: Search,
+        moves: NDArray[np.bool_], labels: NDArray[Any],
+    ) -> None:  # fmt: skip
         params = run.params
         if self.structure is None:
-            order = params.emission.stable_order(np.zeros(len(params.rates)))
-            params = params.permute(order)
-        self._weights_, self._search_ = weights, search._replace(rounds=MAX_ROUNDS)
+            params = params.permute(params.emission.stable_order(run.stats.total_time))
         self.states_ = labels
         self.rates_, self.transition_probs_, self.emission_ = params.rates, params.transition_probs, params.emission
         self.cost_, self.objective_ = run.cost, run.cost.total
         self.objective_history_ = np.array([cost.total for cost in run.history])
         self.n_iter_, self.converged_ = len(run.history), run.converged
-        self._params_ = params
+
+        self._weights_, self._search_, self._decoder_ = weights, search._replace(rounds=MAX_ROUNDS), params
         dwells, stats = self._decode(panel, sequences)
+        process = estimate_process(panel, dwells, stats, params, moves, weights.jump_pseudo_count, labels)
+        steps = self._n_refine(params.emission)
+        if steps:
+            engine = get_engine(self.engine)
+            process = em_steps(engine, sequences, process, moves, steps, weights.jump_pseudo_count)
+            self._decoder_ = Params(process.rates, process.transition_probs, process.emission)
+            dwells, stats = self._decode(panel, sequences)
+        self.process_ = process
         self.trajectories_ = publish_trajectories(panel, dwells, labels)
-        self.process_ = estimate_process(panel, dwells, stats, params, moves, weights.jump_pseudo_count, labels)
+
+    def _n_refine(self, emission: Record) -> int:
+        if self.refine != "auto":
+            return int(self.refine)
+        return 20
 
     def _decode(self, panel: Panel, sequences: Sequences) -> tuple[Dwells, Stats]:
         dwells = Dwells.blank(sequences, self._search_.per_gap)
         try:
-            stats = get_engine(self.engine).sweep(sequences, dwells, self._params_, self._weights_, self._search_)
+            stats = get_engine(self.engine).sweep(sequences, dwells, self._decoder_, self._weights_, self._search_)
         except NoPath as error:
             raise no_path(panel, error, "the allowed moves") from None
         return dwells, stats
@@ -242,7 +264,7 @@ class JumpMeans(MarkovReadOut):
         return self._decode_panel(panel).row_states
 
     def _shown(self) -> NDArray[Any]:
-        return self.emission_.state_values()
+        return self._decoder_.emission.state_values()
 
     def _check_options(self) -> None:
         for name, choices in (

@@ -24,13 +24,14 @@ def _append(cand_time, cand_row, n, lo, hi, time, row):
 
 
 @njit(**JIT)
-def place_candidates(tau, end, jump_time, jump_row, n_jumps, base, per_gap, beam, cand_time, cand_row):
-    """Candidate jump times of one sequence: the current jumps, and fresh ones in the gaps.
+def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap, beam, cand_time, cand_row):
+    """Candidate jump times of one sequence: the current jumps, and fresh ones in the gaps between rows.
 
-    Exact search keeps `base` candidates in each gap: current jumps first, the rest spread evenly.
+    Exact search puts `base` candidates into each gap, spread evenly, less one for every jump that is there.
     Beam search does so in gaps without a jump, and elsewhere puts a fresh candidate into every piece that
-    the current jumps cut the gap into: jumps are created where jumps are, unused ones vanish, and
-    `per_gap` bounds their number.
+    the current jumps cut the gap into: jumps are created where jumps are, and unused ones vanish.
+    A stretch between two observations (seen, (L,) bool; the rows between are blank) of m gaps never holds more than
+    m `per_gap` candidates.
 
     Returns
     -------
@@ -40,28 +41,40 @@ def place_candidates(tau, end, jump_time, jump_row, n_jumps, base, per_gap, beam
     L = tau.shape[0]
     n = 0
     k = 0
+    budget = 0
     for row in range(L + 1):
+        if row == 0 or seen[row - 1]:
+            # a new stretch: the room that its jumps leave
+            last = row
+            while last < L and not seen[last]:
+                last += 1
+            i = k
+            while i < n_jumps and jump_row[i] <= last:
+                i += 1
+            budget = per_gap * (last + 1 - row) - (i - k)
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < L else end
         first = k
         while k < n_jumps and jump_row[k] == row:
             k += 1
         if hi <= lo:
+            budget -= per_gap
             continue
         here = k - first
         if beam and here > 0:
-            room = per_gap - here
             left = lo
             for i in range(first, k):
-                if room > 0:
+                if budget > 0:
                     n = _append(cand_time, cand_row, n, lo, jump_time[i], left + 0.5 * (jump_time[i] - left), row)
-                    room -= 1
+                    budget -= 1
                 n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
                 left = jump_time[i]
-            if room > 0 and left < hi:
+            if budget > 0 and left < hi:
                 n = _append(cand_time, cand_row, n, left, hi, left + 0.5 * (hi - left), row)
+                budget -= 1
             continue
-        fresh = max(base - here, 0)
+        fresh = max(min(base - here, budget), 0)
+        budget -= fresh
         step = (hi - lo) / (fresh + 1)
         i = first
         for f in range(1, fresh + 1):

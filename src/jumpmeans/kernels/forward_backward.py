@@ -1,8 +1,9 @@
 """Posterior of a Markov jump process at its rows, by forward filtering and backward smoothing.
 
-Vectors are carried across a gap t by e^{Qt} without forming it: t = (n + r)/Λ with Λ the largest rate,
-r in [0, 1) by uniformization and n by binary powers of P(1/Λ). Every term is non-negative, so even the
-smallest probabilities keep their relative accuracy, for gaps from tiny to huge and for any Q.
+Vectors are carried across a gap t by e^{Qt} without forming it: with Λ the largest rate, Λt is written in
+hexadecimal digits down to 1/4096; each digit costs one product with a stored power of e^{Q/Λ}, the rest
+four terms of uniformization. Every number is non-negative, so even the smallest probabilities keep their
+relative accuracy, for gaps from tiny to huge and for any Q.
 """
 
 import numpy as np
@@ -10,92 +11,154 @@ from numba import njit
 
 from ..objective import JIT
 
-N_POWERS = 62
-MAX_TERMS = 24
+RADIX = 16
+FINE = 4096.0
+MAX_DIGITS = 15
+N_TERMS = 5
 
 
 @njit(**JIT)
-def transition_powers(Q):
-    """Λ, B = I + Q/Λ and the table (N_POWERS, M, M) of P(2^k/Λ)."""
+def power_tables(Q, longest):
+    """Stored powers for gaps up to `longest`: Λ, B = I + Q/Λ, table[k, d - 1] = e^{Q d 16^k / (4096 Λ)}.
+
+    Both B and the table come as pairs, the second one transposed, so that products run along rows.
+    """
     M = Q.shape[0]
     rate = 0.0
     for s in range(M):
         rate = max(rate, -Q[s, s])
-    B = np.eye(M)
-    powers = np.zeros((N_POWERS, M, M))
-    if rate == 0.0:
-        for k in range(N_POWERS):
-            powers[k] = B
-        return rate, B, powers
-    for s in range(M):
-        for r in range(M):
-            B[s, r] = Q[s, r] / rate if r != s else 1.0 + Q[s, s] / rate
-        B[s, s] = max(B[s, s], 0.0)
-    term = np.eye(M) * np.exp(-1.0)
-    total = term.copy()
-    for n in range(1, MAX_TERMS):
-        term = np.dot(term, B) / n
-        total += term
-    for k in range(N_POWERS):
+    B = np.zeros((2, M, M))
+    n_digits = 1
+    while n_digits < MAX_DIGITS and RADIX**n_digits <= rate * longest * FINE:
+        n_digits += 1
+    table = np.zeros((2, n_digits, RADIX - 1, M, M))
+    unit = np.eye(M)
+    B[0] = np.eye(M)
+    if rate > 0.0:
         for s in range(M):
-            total[s] /= total[s].sum()
-        powers[k] = total
-        total = np.dot(total, total)
-    return rate, B, powers
-
-
-@njit(**JIT)
-def carry(v, t, rate, B, powers, transpose, out, work):
-    """out = v e^{Qt} (or e^{Qt} v with transpose); work : (2, M) scratch."""
-    M = v.shape[0]
-    x = min(rate * t, 2.0 ** (N_POWERS - 1))
-    whole = np.floor(x)
-    r = x - whole
-    term, next_term = work[0], work[1]
-    factor = np.exp(-r)
-    for s in range(M):
-        term[s] = v[s] * factor
-        out[s] = term[s]
-    n = 1
-    scale = 1.0
-    while r > 0.0 and n < MAX_TERMS:
-        scale *= r / n
-        if scale < 1e-18:
-            break
-        _multiply(term, B, transpose, next_term)
+            for r in range(M):
+                B[0, s, r] = Q[s, r] / rate if r != s else max(1.0 + Q[s, s] / rate, 0.0)
+        term = np.eye(M)
+        for n in range(1, N_TERMS + 1):
+            term = np.dot(term, B[0]) / (n * FINE)
+            unit += term
         for s in range(M):
-            term[s] = next_term[s] * (r / n)
-            out[s] += term[s]
-        n += 1
-    bits = np.int64(whole)
-    k = 0
-    while bits > 0:
-        if bits & 1:
-            _multiply(out, powers[k], transpose, next_term)
+            unit[s] /= unit[s].sum()
+    for k in range(n_digits):
+        power = unit.copy()
+        for d in range(RADIX - 1):
+            table[0, k, d] = power
+            power = np.dot(power, unit)
             for s in range(M):
-                out[s] = next_term[s]
-        bits >>= 1
-        k += 1
+                power[s] /= power[s].sum()
+        unit = power
+    for k in range(n_digits):
+        for d in range(RADIX - 1):
+            table[1, k, d] = table[0, k, d].T
+    B[1] = B[0].T
+    return rate, B, table
 
 
 @njit(inline="always", **JIT)
-def _multiply(v, A, transpose, out):
+def _multiply(v, A, out):
     M = v.shape[0]
+    for r in range(M):
+        out[r] = 0.0
     for s in range(M):
-        out[s] = 0.0
-    if transpose:
-        for s in range(M):
+        x = v[s]
+        if x > 0.0:
             for r in range(M):
-                out[s] += A[s, r] * v[r]
-    else:
-        for s in range(M):
-            if v[s] > 0.0:
-                for r in range(M):
-                    out[r] += v[s] * A[s, r]
+                out[r] += x * A[s, r]
 
 
 @njit(**JIT)
-def smooth_block(tau, offsets, log_density, pi, rate, B, powers, posterior, log_lik):
+def carry(v, t, rate, B, table, side, out, work):
+    """out = v e^{Qt} (side 0) or e^{Qt} v (side 1); work : (2, M) scratch."""
+    M = v.shape[0]
+    n_digits = table.shape[1]
+    x = min(rate * t * FINE, float(RADIX) ** n_digits - 1.0)
+    whole = np.floor(x)
+    r = (x - whole) / FINE
+    digits = np.int64(whole)
+    term, other = work[0], work[1]
+    for s in range(M):
+        out[s] = v[s]
+    k = 0
+    while digits > 0:
+        d = digits & (RADIX - 1)
+        if d > 0:
+            _multiply(out, table[side, k, d - 1], other)
+            for s in range(M):
+                out[s] = other[s]
+        digits >>= 4
+        k += 1
+    if r > 0.0:
+        factor = np.exp(-r)
+        for s in range(M):
+            term[s] = out[s] * factor
+            out[s] = term[s]
+        for n in range(1, N_TERMS + 1):
+            _multiply(term, B[side], other)
+            f = r / n
+            for s in range(M):
+                term[s] = other[s] * f
+                out[s] += term[s]
+
+
+@njit(**JIT)
+def filter_sequence(tau, log_density, pi, rate, B, table, filtered, ahead, work):
+    """Forward pass over one sequence.
+
+    filtered, ahead : (L, M) OUT: state probabilities with and without the row itself.
+    Returns the log-likelihood and the row that the process cannot produce (-1 if none).
+    """
+    L, M = log_density.shape
+    total = 0.0
+    for l in range(L):
+        a = ahead[l]
+        if l > 0:
+            carry(filtered[l - 1], tau[l] - tau[l - 1], rate, B, table, 0, a, work)
+        elif tau[0] > 0.0:
+            carry(pi, tau[0], rate, B, table, 0, a, work)
+        else:
+            for s in range(M):
+                a[s] = pi[s]
+        top = -np.inf
+        for s in range(M):
+            if a[s] > 0.0:
+                top = max(top, log_density[l, s])
+        norm = 0.0
+        if top > -np.inf:
+            for s in range(M):
+                p = a[s] * np.exp(log_density[l, s] - top) if a[s] > 0.0 else 0.0
+                filtered[l, s] = p
+                norm += p
+        if norm == 0.0:
+            return total, l
+        for s in range(M):
+            filtered[l, s] /= norm
+        total += top + np.log(norm)
+    return total, -1
+
+
+@njit(inline="always", **JIT)
+def future_ratio(posterior, ahead, ratio):
+    """Posterior over prediction of a row, (M,) OUT: what the future says of a state, up to a common factor.
+
+    Scaled to at most 1, so that a barely possible row cannot overflow; returns the factor.
+    """
+    M = posterior.shape[0]
+    least = np.inf
+    for s in range(M):
+        if posterior[s] > 0.0:
+            least = min(least, ahead[s])
+    for s in range(M):
+        ratio[s] = posterior[s] * (least / ahead[s]) if posterior[s] > 0.0 else 0.0
+    return least
+
+
+@njit(**JIT)
+def smooth_block(tau, offsets, log_density, pi, rate, B, table, posterior, log_lik):
     """Posterior state probabilities of every row of a block (OUT), and each sequence's log-likelihood (OUT).
 
     log_density : (n, M), zero rows where nothing was observed.
@@ -116,40 +179,16 @@ def smooth_block(tau, offsets, log_density, pi, rate, B, powers, posterior, log_
     where = np.full(2, -1, np.int64)
     for i in range(offsets.shape[0] - 1):
         first, last = offsets[i], offsets[i + 1]
-        total = 0.0
-        for l in range(first, last):
-            if l == first:
-                carry(pi, tau[l], rate, B, powers, False, ahead[0], work)
-            else:
-                carry(posterior[l - 1], tau[l] - tau[l - 1], rate, B, powers, False, ahead[l - first], work)
-            a = ahead[l - first]
-            top = -np.inf
-            for s in range(M):
-                if a[s] > 0.0:
-                    top = max(top, log_density[l, s])
-            norm = 0.0
-            if top > -np.inf:
-                for s in range(M):
-                    p = a[s] * np.exp(log_density[l, s] - top) if a[s] > 0.0 else 0.0
-                    posterior[l, s] = p
-                    norm += p
-            if norm == 0.0:
-                where[0] = i
-                where[1] = l - first
-                return where
-            for s in range(M):
-                posterior[l, s] /= norm
-            total += top + np.log(norm)
-        log_lik[i] = total
+        log_lik[i], died = filter_sequence(
+            tau[first:last], log_density[first:last], pi, rate, B, table, posterior[first:last], ahead, work
+        )
+        if died >= 0:
+            where[0] = i
+            where[1] = died
+            return where
         for l in range(last - 2, first - 1, -1):
-            a = ahead[l + 1 - first]
-            least = np.inf  # any common factor cancels; this one keeps the ratios at most 1
-            for s in range(M):
-                if posterior[l + 1, s] > 0.0:
-                    least = min(least, a[s])
-            for s in range(M):
-                ratio[s] = posterior[l + 1, s] * (least / a[s]) if a[s] > 0.0 else 0.0
-            carry(ratio, tau[l + 1] - tau[l], rate, B, powers, True, back, work)
+            future_ratio(posterior[l + 1], ahead[l + 1 - first], ratio)
+            carry(ratio, tau[l + 1] - tau[l], rate, B, table, 1, back, work)
             norm = 0.0
             for s in range(M):
                 posterior[l, s] *= back[s]

@@ -37,10 +37,11 @@ def _between(left, right, l1, l2, run1, run2, x0):
 
 
 @njit(**JIT)
-def place_jumps(states, starts, rows, n, tau, end, lam, first_running, work):
-    """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; states and rows stay.
+def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, work):
+    """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; the states stay.
 
-    work : (8, >= n) scratch. Returns the KKT residual: largest projected gradient relative to its terms.
+    A jump stays between the observations around it; blank rows (not seen, (L,) bool) do not hold it, and
+    rows (IN, OUT) follows where it passes some. work : (8, >= n) scratch. Returns the KKT residual: largest projected gradient relative to its terms.
     """
     K = n - 1
     if K == 0:
@@ -48,9 +49,14 @@ def place_jumps(states, starts, rows, n, tau, end, lam, first_running, work):
     L = tau.shape[0]
     low, high = work[0], work[1]
     for k in range(1, n):
-        r = rows[k]
-        low[k] = np.nextafter(tau[r - 1] if r > 0 else 0.0, np.inf)
-        high[k] = tau[r] if r < L else end
+        before = rows[k] - 1
+        while before >= 0 and not seen[before]:
+            before -= 1
+        after = rows[k]
+        while after < L and not seen[after]:
+            after += 1
+        low[k] = np.nextafter(tau[before] if before >= 0 else 0.0, np.inf)
+        high[k] = tau[after] if after < L else end
 
     for sweep in range(2):
         for i in range(1, n):
@@ -134,4 +140,9 @@ def place_jumps(states, starts, rows, n, tau, end, lam, first_running, work):
             break
         for k in range(1, n):
             starts[k] = new[k]
+    for k in range(1, n):
+        while rows[k] > 0 and tau[rows[k] - 1] >= starts[k] and not seen[rows[k] - 1]:
+            rows[k] -= 1
+        while rows[k] < L and tau[rows[k]] < starts[k] and not seen[rows[k]]:
+            rows[k] += 1
     return residual

@@ -13,7 +13,7 @@ SETTLED = 1e-12
 
 @njit(**JIT)
 def sweep_block(
-    tau, offsets, ends, weights, cost, lam, X, search,
+    tau, seen, offsets, ends, weights, cost, lam, X, search,
     slots, states, starts, rows, n_dwells,
     row_states, exits, time, log_time, jumps, run_state, run_time,
 ):  # fmt: skip
@@ -21,7 +21,8 @@ def sweep_block(
 
     Parameters
     ----------
-    tau : (n,) row times relative to the window of each sequence; offsets : (S + 1,) rows of each sequence
+    tau : (n,) row times relative to the window of each sequence; seen : (n,) bool, row holds an observation
+    offsets : (S + 1,) rows of each sequence
     ends, weights : (S,) window lengths and sequence weights
     cost : (n, M), lam : (M,), X : (M, M) as in `best_path`
     search : (5,) int: base, per_gap, beam, first_running, rounds. One round is a sweep of a fit; many
@@ -51,12 +52,14 @@ def sweep_block(
     for i in range(S):
         first, last = offsets[i], offsets[i + 1]
         a, b = slots[i], slots[i + 1]
-        tau_i, states_i, starts_i, rows_i = tau[first:last], states[a:b], starts[a:b], rows[a:b]
+        tau_i, seen_i = tau[first:last], seen[first:last]
+        states_i, starts_i, rows_i = states[a:b], starts[a:b], rows[a:b]
         before = np.inf
         for _ in range(rounds):
             n_cand = place_candidates(
-                tau_i, ends[i], starts_i[1:], rows_i[1:], n_dwells[i] - 1, base, per_gap, beam == 1, cand_time, cand_row
-            )
+                tau_i, seen_i, ends[i], starts_i[1:], rows_i[1:], n_dwells[i] - 1,
+                base, per_gap, beam == 1, cand_time, cand_row,
+            )  # fmt: skip
             value = best_path(
                 cost[first:last], ends[i], lam, X, first_running == 1,
                 cand_time, cand_row, n_cand, from_start, from_state, out,
@@ -69,7 +72,7 @@ def sweep_block(
                 break
             before = value
             n_dwells[i] = trace_back(cand_time, cand_row, from_start, from_state, out, states_i, starts_i, rows_i)
-            place_jumps(states_i, starts_i, rows_i, n_dwells[i], tau_i, ends[i], lam, first_running == 1, work)
+            place_jumps(states_i, starts_i, rows_i, n_dwells[i], tau_i, seen_i, ends[i], lam, first_running == 1, work)
         n = n_dwells[i]
         label_rows(states_i, rows_i, n, row_states[first:last])
         add_trajectory(

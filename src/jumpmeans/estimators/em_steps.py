@@ -1,0 +1,39 @@
+"""Expectation maximisation for the process: one step, shared by the EM comparator and by `refine`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.base import Engine, Expected, Sequences
+from ..params import Process
+from .updates import transition_rows
+
+
+def maximise(process: Process, expected: Expected, moves: NDArray[np.bool_], pseudo_count: float = 0.0) -> Process:
+    """Process of highest expected log-likelihood; states without any time keep what they have.
+
+    `pseudo_count` is added to every allowed jump and first state (and is in the emission already).
+    """
+    time = np.maximum(np.diag(expected.integrals), 0.0)
+    jumps = np.maximum(process.generator() * expected.integrals, 0.0)
+    np.fill_diagonal(jumps, 0.0)
+    exits = jumps.sum(axis=1)
+    rates = np.where(time > 0, exits / np.where(time > 0, time, 1.0), process.rates)
+    first = expected.first + pseudo_count
+    return Process(
+        np.where(moves.any(axis=1), rates, 0.0),
+        transition_rows(jumps, pseudo_count, moves, process.transition_probs),
+        first / first.sum(),
+        process.emission.update(expected.emission).with_scales(expected.emission, shared=pseudo_count),
+        process.states,
+    )
+
+
+def em_steps(
+    engine: Engine, sequences: Sequences, process: Process, moves: NDArray[np.bool_], n_steps: int, pseudo_count: float
+) -> Process:
+    """The process after n closing steps."""
+    for _ in range(n_steps):
+        process = maximise(process, engine.expect(sequences, process), moves, pseudo_count)
+    return process

@@ -1,0 +1,318 @@
+"""Slow, plain counterparts of everything that jumpmeans computes fast. Imports nothing from jumpmeans.
+
+Times are relative to the start of the window. A dwell is (state, start, first row); a trajectory is three
+lists `states, starts, rows`, and its last dwell runs to `end`. Candidates are (time, first row of the new
+state), increasing in time.
+"""
+
+import decimal
+import itertools
+import math
+
+import numpy as np
+from scipy.linalg import expm
+from scipy.optimize import brentq
+
+# ------------------------------------------------------------------ objective
+
+
+def h(z):
+    """Cost of a complete dwell of z mean dwell times."""
+    z = np.asarray(z, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(z > 0, z - np.log(np.where(z > 0, z, 1.0)) - 1.0, np.inf)
+
+
+def g(z):
+    """Cost of a running dwell."""
+    z = np.asarray(z, dtype=float)
+    return np.where(z < 1, 0.0, h(np.maximum(z, 1.0)))
+
+
+def dwell_costs(states, starts, end, lam, first_running=False):
+    """Costs of the complete dwells, and of the running ones, as two lists."""
+    bounds = [*starts, end]
+    complete, running = [], []
+    for k, s in enumerate(states):
+        z = lam[s] * (bounds[k + 1] - bounds[k])
+        last = k == len(states) - 1
+        if last or (k == 0 and first_running):
+            running.append(float(g(z)))
+        else:
+            complete.append(float(h(z)))
+    return complete, running
+
+
+def path_cost(states, starts, rows, cost, end, lam, X, first_running=False):
+    """Cost of one explicit trajectory: observations, jumps, dwells; inf if it is impossible."""
+    terms = []
+    row_bounds = [*rows, len(cost)]
+    for k, s in enumerate(states):
+        terms.extend(cost[row_bounds[k] : row_bounds[k + 1], s].tolist())
+    terms.extend(float(X[s, r]) for s, r in itertools.pairwise(states))
+    complete, running = dwell_costs(states, starts, end, lam, first_running)
+    terms += complete + running
+    return math.inf if math.inf in terms else math.fsum(terms)
+
+
+def objective(
+    sequences, rates, P, divergence, *, xi=1.0, a=0.0, b=0.0, alpha=0.0, emission_prior=0.0, first_running=False
+):
+    """J of the objective as plain sums, by named term.
+
+    sequences : list of (states, starts, rows, end, weight, values), values one entry per row
+    divergence : function (value, state) -> weighted cost of the observation, 0 if missing
+    emission_prior : cost of the emission's pseudo-counts
+    """
+    J = dict.fromkeys(("observations", "transitions", "dwells", "running_dwells"), 0.0)
+    for states, starts, rows, end, weight, values in sequences:
+        row_bounds = [*rows, len(values)]
+        for k, s in enumerate(states):
+            for value in values[row_bounds[k] : row_bounds[k + 1]]:
+                J["observations"] += weight * divergence(value, s)
+        for s, r in itertools.pairwise(states):
+            J["transitions"] += weight * xi * -math.log(P[s][r])
+        complete, running = dwell_costs(states, starts, end, rates, first_running)
+        J["dwells"] += weight * sum(complete)
+        J["running_dwells"] += weight * sum(running)
+    left = [rate for rate in rates if rate > 0]
+    J["rate_prior"] = sum(a * float(h(b * rate / a)) for rate in left) if a > 0 else b * sum(left)
+    J["transition_prior"] = -xi * alpha * sum(math.log(p) for row in P for p in row if p > 0)
+    J["emission_prior"] = emission_prior
+    return J
+
+
+# -------------------------------------------------------------------- decoder
+
+
+def brute_force(cost, end, lam, X, first_running, cand_time, cand_row):
+    """Least cost over every subset of the candidates and every sequence of states."""
+    M = cost.shape[1]
+    best, best_path = math.inf, None
+    for n in range(len(cand_time) + 1):
+        for chosen in itertools.combinations(range(len(cand_time)), n):
+            starts = [0.0, *(float(cand_time[j]) for j in chosen)]
+            rows = [0, *(int(cand_row[j]) for j in chosen)]
+            for states in itertools.product(range(M), repeat=n + 1):
+                value = path_cost(states, starts, rows, cost, end, lam, X, first_running)
+                if value < best:
+                    best, best_path = value, (list(states), starts, rows)
+    return best, best_path
+
+
+def decode(cost, end, lam, X, first_running, cand_time, cand_row):
+    """Best trajectory by the plain O(n²) recursion over all pairs of candidates: value and path.
+
+    Every start carries its own sum of observation costs, so that nothing is ever subtracted.
+    """
+    L, M = cost.shape
+    n = len(cand_time)
+    times = np.concatenate([[0.0], cand_time])
+    W = np.full((n + 1, M), np.inf)  # a jump into the state at this point; point 0 is the window's start
+    W[0] = 0.0
+    seen = np.zeros((n + 1, M))  # observation cost since this start
+    from_start = np.zeros((n + 2, M), dtype=int)
+    from_state = np.zeros((n + 2, M), dtype=int)
+    row = 0
+    for j in range(1, n + 2):
+        at_end = j == n + 1
+        c = end if at_end else times[j]
+        for r in range(row, L if at_end else cand_row[j - 1]):
+            seen[:j] += cost[r]
+        row = L if at_end else cand_row[j - 1]
+        z = lam * (c - times[:j, None])
+        dwell = g(z) if at_end else h(z)
+        if first_running:
+            dwell[0] = g(z[0])
+        value = W[:j] + seen[:j] + dwell
+        from_start[j] = value.argmin(axis=0)
+        D = value.min(axis=0)
+        if not at_end:
+            into = D[:, None] + X
+            from_state[j] = into.argmin(axis=0)
+            W[j] = into.min(axis=0)
+    s = int(D.argmin())
+    if D[s] == np.inf:
+        return math.inf, None
+    states, starts, rows = [], [], []
+    i = from_start[n + 1, s]
+    while True:
+        states.insert(0, s)
+        starts.insert(0, float(times[i]))
+        rows.insert(0, int(cand_row[i - 1]) if i > 0 else 0)
+        if i == 0:
+            return float(D.min()), (states, starts, rows)
+        s = int(from_state[i, s])
+        i = from_start[i, s]
+
+
+# ----------------------------------------------------------------- jump times
+
+
+def boxes(rows, tau, end):
+    """(low, high) of each jump: open below at the row before it, closed above at the row behind it."""
+    out = []
+    for r in rows[1:]:
+        out.append((float(tau[r - 1]) if r > 0 else 0.0, float(tau[r]) if r < len(tau) else float(end)))
+    return out
+
+
+def dwell_slopes(states, starts, end, lam, first_running=False):
+    """Derivative of each dwell's cost by its length, and its size (the sum of its terms' sizes)."""
+    bounds = [*starts, end]
+    slopes, sizes = [], []
+    for k, s in enumerate(states):
+        t = bounds[k + 1] - bounds[k]
+        running = k == len(states) - 1 or (k == 0 and first_running)
+        if running and lam[s] * t < 1:
+            slopes.append(0.0)
+            sizes.append(lam[s])
+        else:
+            slopes.append(lam[s] - 1 / t)
+            sizes.append(lam[s] + 1 / t)
+    return slopes, sizes
+
+
+def kkt_residual(states, starts, rows, tau, end, lam, first_running=False):
+    """Largest projected gradient over the jumps, relative to the size of its own terms."""
+    slopes, sizes = dwell_slopes(states, starts, end, lam, first_running)
+    worst = 0.0
+    for k, (low, high) in enumerate(boxes(rows, tau, end), start=1):
+        gradient = slopes[k - 1] - slopes[k]
+        at_low, at_high = starts[k] <= np.nextafter(low, np.inf), starts[k] >= high
+        if (at_low and gradient > 0) or (at_high and gradient < 0):
+            continue
+        worst = max(worst, abs(gradient) / (sizes[k - 1] + sizes[k]))
+    return worst
+
+
+def place_jumps(states, starts, rows, tau, end, lam, first_running=False, sweeps=2000):
+    """Best jump times for fixed states: each in turn by bisection of its derivative until none moves."""
+    starts = list(map(float, starts))
+    K = len(states) - 1
+    limits = boxes(rows, tau, end)
+
+    def slope(k, t):
+        s = states[k]
+        running = k == K or (k == 0 and first_running)
+        return 0.0 if running and lam[s] * t < 1 else (lam[s] - 1 / t if t > 0 else -math.inf)
+
+    for _ in range(sweeps):
+        moved = 0.0
+        for k in range(1, K + 1):
+            left, right = starts[k - 1], starts[k + 1] if k < K else end
+            low = max(np.nextafter(limits[k - 1][0], np.inf), np.nextafter(left, np.inf))
+            high = min(limits[k - 1][1], right if k == K else np.nextafter(right, -np.inf))
+
+            def down(x, k=k, left=left, right=right):
+                return slope(k - 1, x - left) - slope(k, right - x) < 0
+
+            if down(high):
+                low = high
+            while np.nextafter(low, np.inf) < high:
+                middle = low + 0.5 * (high - low)
+                if middle in (low, high):
+                    break
+                low, high = (middle, high) if down(middle) else (low, middle)
+            moved = max(moved, abs(low - starts[k]))
+            starts[k] = low
+        if moved <= 1e-15 * end:
+            break
+    return starts
+
+
+# ---------------------------------------------------------------------- rates
+
+
+def rate_cost(rate, exits, time, run_times, run_weights, a, b):
+    """What the rate of one state minimises, up to a constant."""
+    cost = rate * (time + b)
+    if exits + a > 0:
+        cost -= (exits + a) * math.log(rate)
+    return cost + float(np.sum(np.asarray(run_weights) * g(rate * np.asarray(run_times)), initial=0.0))
+
+
+def best_rate(exits, time, run_times, run_weights, a, b):
+    """Root of the increasing function λ dF/dλ, by Brent's method on ln λ."""
+    y, w = np.asarray(run_times), np.asarray(run_weights)
+
+    def pull(log_rate):
+        rate = math.exp(log_rate)
+        return rate * (time + b) - (exits + a) + float(np.sum(w * np.maximum(rate * y - 1, 0), initial=0.0))
+
+    return math.exp(brentq(pull, -80.0, 80.0, xtol=1e-15, rtol=1e-15, maxiter=1000))
+
+
+# ------------------------------------------------------------------ posterior
+
+
+def exact_expm(Q, t, digits=60):
+    """e^{Qt} in decimal arithmetic, by a Taylor series of uniformization and squaring; floats out."""
+    M = len(Q)
+    with decimal.localcontext() as context:
+        context.prec = digits + 40
+        D = decimal.Decimal
+        A = [[D(float(Q[i][j])) if i != j else D(0) for j in range(M)] for i in range(M)]
+        out_rates = [sum(row, D(0)) for row in A]
+        rate = max(out_rates)
+        if rate == 0:
+            return np.eye(M)
+        for i in range(M):  # rows sum to 0 exactly, and every entry is >= 0
+            A[i][i] = rate - out_rates[i]
+        x = rate * D(float(t))
+        halvings = max(0, int(x.logb()) * 4 + 4) if x > 0 else 0
+        step = D(float(t)) / 2**halvings
+        P = [[D(int(i == j)) for j in range(M)] for i in range(M)]
+        total = [row[:] for row in P]
+        for n in range(1, 10_000):
+            P = [[sum((P[i][k] * A[k][j] for k in range(M)), D(0)) * step / n for j in range(M)] for i in range(M)]
+            total = [[total[i][j] + P[i][j] for j in range(M)] for i in range(M)]
+            if max(map(max, P)) < D(10) ** -(digits + 30):
+                break
+        shrink = (-rate * step).exp()
+        total = [[value * shrink for value in row] for row in total]
+        for _ in range(halvings):
+            total = [
+                [sum((total[i][k] * total[k][j] for k in range(M)), D(0)) for j in range(M)] for i in range(M)
+            ]
+        return np.array([[float(value) for value in row] for row in total])
+
+
+def enumerate_posterior(tau, log_density, pi, Q, transition=expm):
+    """Posterior of every row and log-likelihood by summing over all sequences of hidden states."""
+    L, M = log_density.shape
+    gaps = np.diff(np.concatenate([[0.0], tau]))
+    steps = [transition(Q * t) for t in gaps]
+    posterior = np.zeros((L, M))
+    total = 0.0
+    at_first = pi @ steps[0]
+    for states in itertools.product(range(M), repeat=L):
+        p = at_first[states[0]]
+        for row in range(1, L):
+            p *= steps[row][states[row - 1], states[row]]
+        p *= math.exp(sum(log_density[row, s] for row, s in enumerate(states)))
+        total += p
+        for row, s in enumerate(states):
+            posterior[row, s] += p
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return posterior / total, float(np.log(total))
+
+
+def forward_backward(tau, log_density, pi, steps):
+    """The same by the textbook recursion; `steps[row]` is the transition matrix up to that row."""
+    L, M = log_density.shape
+    forward, backward = np.empty((L, M)), np.ones((L, M))
+    log_lik = 0.0
+    v = pi
+    for row in range(L):
+        top = log_density[row].max()
+        v = (v @ steps[row]) * np.exp(log_density[row] - top)
+        log_lik += top + math.log(v.sum())
+        v = v / v.sum()
+        forward[row] = v
+    for row in range(L - 2, -1, -1):
+        top = log_density[row + 1].max()
+        b = steps[row + 1] @ (np.exp(log_density[row + 1] - top) * backward[row + 1])
+        backward[row] = b / b.max()
+    posterior = forward * backward
+    return posterior / posterior.sum(axis=1, keepdims=True), log_lik

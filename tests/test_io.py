@@ -1,0 +1,208 @@
+import datetime as dt
+import gzip
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumpmeans.errors import MissingExtraError, PanelError
+from jumpmeans.io import read_panel
+
+VISITS = "id,time,value\nb,0,1.5\na,1,\nb,2,2.5\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write text or bytes into a file of that name and return its path."""
+
+    def write(content, name="visits.csv"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def check_visits(panel):
+    assert panel.ids.tolist() == ["b", "a"]
+    np.testing.assert_array_equal(panel.rows, [0, 2, 1])
+    np.testing.assert_array_equal(panel.values.ravel(), [1.5, 2.5, np.nan])
+
+
+# ----------------------------------------------------------------------------------------------- reading
+
+
+def test_csv(write):
+    check_visits(read_panel(write(VISITS)))
+    check_visits(read_panel(str(write(VISITS, "upper.CSV"))))
+
+
+def test_csv_with_a_byte_order_mark_and_windows_lines(write):
+    check_visits(read_panel(write(b"\xef\xbb\xbf" + VISITS.replace("\n", "\r\n").encode())))
+
+
+def test_gzip(write):
+    check_visits(read_panel(write(gzip.compress(VISITS.encode()), "visits.csv.gz")))
+
+
+def test_parquet(tmp_path):
+    path = tmp_path / "visits.parquet"
+    pd.DataFrame({"id": ["b", "a", "b"], "time": [0, 1, 2], "value": [1.5, None, 2.5]}).to_parquet(path)
+    check_visits(read_panel(path))
+
+
+def test_named_columns(write):
+    path = write("who,when,x,y,w,g,a,z\n1,0,5,low,2,8,-1,9\n1,3,6,high,2,8,-1,9\n")
+    panel = read_panel(
+        path, id="who", time="when", value=["x", "y"], weight="w", group="g", start="a", end="z"
+    )
+    assert panel.columns == ("x", "y")
+    assert panel.labels("y").tolist() == ["high", "low"]
+    assert panel.ids.tolist() == [1]
+    assert panel.groups.tolist() == [8]
+    assert (panel.weights[0], panel.start_times[0], panel.end_times[0]) == (2, -1, 9)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["007", "7"], ["007", "7"]),
+        (["10", "-2"], [10, -2]),
+        (["0", "1"], [0, 1]),
+        (["1", "a"], ["1", "a"]),
+        (["1.0", "2.0"], ["1.0", "2.0"]),
+        (["9" * 30, "1"], ["9" * 30, "1"]),
+    ],
+)
+def test_ids_stay_as_they_were_written(write, written, read):
+    text = "id,time,value\n" + "".join(f"{name},0,1\n" for name in written)
+    assert read_panel(write(text)).ids.tolist() == read
+
+
+@given(st.lists(st.text("0123456789abc", min_size=1, max_size=4), min_size=1, max_size=6, unique=True))
+def test_ids_are_never_merged(tmp_path_factory, names):
+    path = tmp_path_factory.mktemp("ids") / "x.csv"
+    path.write_text("id,time,value\n" + "".join(f"{name},0,1\n" for name in names))
+    assert [str(x) for x in read_panel(path).ids] == names
+
+
+# ------------------------------------------------------------------------------------------------- dates
+
+
+def test_dates(write):
+    panel = read_panel(write("id,time,value\n1,2024-02-28,1\n1,2024-03-01T12:00,2\n"))
+    assert panel.times.tolist() == [0.0, 2.5]
+    assert panel.clock.zone is None
+    assert panel.clock.origin == np.datetime64("2024-02-28")
+
+
+def test_zoned_dates(write):
+    panel = read_panel(write("id,time,value\n1,2024-03-01T00:00Z,1\n1,2024-03-01T14:00+02:00,2\n"))
+    assert panel.times.tolist() == [0.0, 0.5]
+    assert panel.clock.zone == "UTC"
+
+
+def test_windows_of_dates(write):
+    panel = read_panel(write("id,time,value,to\n1,2024-03-01,1,2024-03-05\n"), end="to")
+    assert panel.end_times.tolist() == [4.0]
+
+
+def test_dates_of_parquet(tmp_path):
+    path = tmp_path / "visits.parquet"
+    days = [dt.date(2024, 3, 1), dt.date(2024, 3, 2)]
+    for time in (days, [str(day) for day in days], pd.to_datetime(days)):
+        pd.DataFrame({"id": 1, "time": time, "value": 1}, index=[5, 3]).to_parquet(path)
+        assert read_panel(path).times.tolist() == [0.0, 1.0]
+
+
+def test_numbers_written_as_strings_in_parquet(tmp_path):
+    path = tmp_path / "visits.parquet"
+    pd.DataFrame({"id": 1, "time": ["0.5", "1.5"], "value": 1}).to_parquet(path)
+    assert read_panel(path).times.tolist() == [0.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (["2024-03-01T00:00Z", "2024-03-02"], r"all have a time zone or all have none.*row 0.*row 1"),
+        (["2024-03-01", "spring"], r"numbers or ISO dates such as .*, got 'spring' at row 1"),
+        (["01/03/2024", "02/03/2024"], r"numbers or ISO dates such as .*, got '01/03/2024' at row 0"),
+        (["0.5", "soon"], r"all numbers or all ISO dates, got 'soon' at row 1"),
+        (["0.5", "2024-03-01"], r"all numbers or all ISO dates, got '2024-03-01' at row 1"),
+        (["2024-03-01", ""], r"times must be finite, got NaT at sequence 'a', row 1"),
+        (["2024-03-02", "2024-03-01"], r"got 2024-03-01 after 2024-03-02 at sequence 'a', row 1; sort"),
+    ],
+)
+def test_bad_dates(write, times, message):
+    with pytest.raises(PanelError, match=message):
+        read_panel(write("id,time,value\n" + "".join(f"a,{time},1\n" for time in times)))
+
+
+# ------------------------------------------------------------------------------------------------ errors
+
+
+def test_no_such_file(write, tmp_path):
+    write(VISITS)
+    with pytest.raises(
+        FileNotFoundError, match=r"no file .*visit\.csv' \(did you mean 'visits.csv'\?\); check"
+    ):
+        read_panel(tmp_path / "visit.csv")
+    with pytest.raises(FileNotFoundError, match=r"no file .*x\.csv'; check the name"):
+        read_panel(tmp_path / "nowhere" / "x.csv")
+    with pytest.raises(FileNotFoundError, match="no file"):
+        read_panel(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        (VISITS, "visits.xlsx", r"must be a \.csv, \.csv\.gz or \.parquet file; save"),
+        (VISITS, "visits.parquet", r"must be a Parquet file, but begins with b'id,t'"),
+        (b"PAR1 and then nothing of the kind", "visits.parquet", r"whole Parquet file, but is damaged"),
+        (b"", "visits.parquet", r"must be a Parquet file, but begins with b''"),
+        (b"PAR1\x15\x04", "visits.csv", r"must be text, but holds binary data; save the table as CSV"),
+        (gzip.compress(b"id,time,value\n"), "visits.csv", r"must be text, but holds binary data"),
+        (VISITS.encode("utf-16"), "visits.csv", r"must be text, but holds binary data.*UTF-8"),
+        (VISITS, "visits.csv.gz", r"must be a whole gzip file, but is not"),
+        (gzip.compress(VISITS.encode())[:-9], "visits.csv.gz", r"must be a whole gzip file, but is not"),
+        (b"\x1f\x8b\x08" + bytes(20), "visits.csv.gz", r"must be a whole gzip file, but is not"),
+        (b"", "visits.csv", r"must have a header and at least one row, but the file is empty"),
+        (b" \n\n", "visits.csv", r"but the file is empty"),
+        (gzip.compress(b""), "visits.csv.gz", r"but the file is empty"),
+        ("id,time,value\n", "visits.csv", r"at least one row below its header, got none"),
+        (
+            "id,time,value\nJörg,0,1\n".encode("latin-1"),
+            "visits.csv",
+            r"UTF-8, got byte 0xf6 at offset 15; save",
+        ),
+        ("id,time,value\n1,0,1,7\n", "visits.csv", r"as many fields as its header"),
+        ("id,time,value\n1,0,1\n1,1,1,7\n", "visits.csv", r"as many fields as its header"),
+        ("id;time;value\n1;0;1\n", "visits.csv", r"no column 'id'.*there are id;time;value"),
+        ("id,time,valeu\n1,0,1\n", "visits.csv", r"no column 'value' \(did you mean 'valeu'\?\)"),
+        ("id,time,value\n,0,1\n", "visits.csv", r"ids must not be missing, got none at row 0"),
+    ],
+)
+def test_bad_files(write, content, name, message):
+    with pytest.raises(PanelError, match=message):
+        read_panel(write(content, name))
+
+
+def test_without_pandas(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"needs pandas: pip install 'jumpmeans\[frames\]'"):
+        read_panel(write(VISITS))
+
+
+def test_without_pyarrow(tmp_path, monkeypatch):
+    path = tmp_path / "visits.parquet"
+    pd.DataFrame({"id": [1], "time": [0], "value": [1]}).to_parquet(path)
+
+    def missing(*args, **kwargs):
+        raise ImportError("Unable to find a usable engine")
+
+    monkeypatch.setattr(pd, "read_parquet", missing)
+    with pytest.raises(MissingExtraError, match=r"needs pyarrow: pip install 'jumpmeans\[frames\]'"):
+        read_panel(path)
