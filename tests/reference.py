@@ -56,8 +56,9 @@ def path_cost(states, starts, rows, cost, end, lam, X, first_running=False):
 
 
 def objective(
-    sequences, rates, P, divergence, *, xi=1.0, a=0.0, b=0.0, alpha=0.0, emission_prior=0.0, first_running=False
-):
+    sequences, rates, P, divergence, *, xi=1.0, a=0.0, b=0.0, alpha=0.0, emission_prior=0.0,
+    first_running=False,
+):  # fmt: skip
     """J of the objective as plain sums, by named term.
 
     sequences : list of (states, starts, rows, end, weight, values), values one entry per row
@@ -149,11 +150,18 @@ def decode(cost, end, lam, X, first_running, cand_time, cand_row):
 # ----------------------------------------------------------------- jump times
 
 
-def boxes(rows, tau, end):
-    """(low, high) of each jump: open below at the row before it, closed above at the row behind it."""
+def boxes(rows, tau, end, seen=None):
+    """(low, high) of each jump: open below at the observation before it, closed at the one behind it."""
     out = []
     for r in rows[1:]:
-        out.append((float(tau[r - 1]) if r > 0 else 0.0, float(tau[r]) if r < len(tau) else float(end)))
+        before, after = r - 1, r
+        while before >= 0 and seen is not None and not seen[before]:
+            before -= 1
+        while after < len(tau) and seen is not None and not seen[after]:
+            after += 1
+        out.append(
+            (float(tau[before]) if before >= 0 else 0.0, float(tau[after]) if after < len(tau) else end)
+        )
     return out
 
 
@@ -173,24 +181,32 @@ def dwell_slopes(states, starts, end, lam, first_running=False):
     return slopes, sizes
 
 
-def kkt_residual(states, starts, rows, tau, end, lam, first_running=False):
-    """Largest projected gradient over the jumps, relative to the size of its own terms."""
+def kkt_residual(states, starts, rows, tau, end, lam, first_running=False, seen=None):
+    """Largest projected gradient over the jumps, relative to the size of its own terms.
+
+    What rounding of the times alone explains (a dwell of few ulps has a slope of few digits) is left out.
+    """
     slopes, sizes = dwell_slopes(states, starts, end, lam, first_running)
+    lengths = np.diff([*starts, end])
     worst = 0.0
-    for k, (low, high) in enumerate(boxes(rows, tau, end), start=1):
+    for k, (low, high) in enumerate(boxes(rows, tau, end, seen), start=1):
         gradient = slopes[k - 1] - slopes[k]
         at_low, at_high = starts[k] <= np.nextafter(low, np.inf), starts[k] >= high
         if (at_low and gradient > 0) or (at_high and gradient < 0):
             continue
-        worst = max(worst, abs(gradient) / (sizes[k - 1] + sizes[k]))
+        ulp = 2 * np.spacing(starts[k + 1] if k + 1 < len(starts) else end)
+        rounding = sum(ulp / lengths[i] ** 2 for i in (k - 1, k) if slopes[i] != 0)
+        worst = max(worst, (abs(gradient) - rounding) / (sizes[k - 1] + sizes[k]))
     return worst
 
 
-def place_jumps(states, starts, rows, tau, end, lam, first_running=False, sweeps=2000):
-    """Best jump times for fixed states: each in turn by bisection of its derivative until none moves."""
-    starts = list(map(float, starts))
+def place_jumps(states, starts, rows, tau, end, lam, first_running=False, seen=None, sweeps=200):
+    """Best jump times for fixed states: every run of neighbours in turn shifted by bisection, until none moves."""
+    b = np.array(starts, dtype=float)
     K = len(states) - 1
-    limits = boxes(rows, tau, end)
+    limits = boxes(rows, tau, end, seen)
+    low = np.array([0.0, *(np.nextafter(lo, np.inf) for lo, _ in limits)])
+    high = np.array([0.0, *(hi for _, hi in limits)])
 
     def slope(k, t):
         s = states[k]
@@ -199,26 +215,31 @@ def place_jumps(states, starts, rows, tau, end, lam, first_running=False, sweeps
 
     for _ in range(sweeps):
         moved = 0.0
-        for k in range(1, K + 1):
-            left, right = starts[k - 1], starts[k + 1] if k < K else end
-            low = max(np.nextafter(limits[k - 1][0], np.inf), np.nextafter(left, np.inf))
-            high = min(limits[k - 1][1], right if k == K else np.nextafter(right, -np.inf))
-
-            def down(x, k=k, left=left, right=right):
-                return slope(k - 1, x - left) - slope(k, right - x) < 0
-
-            if down(high):
-                low = high
-            while np.nextafter(low, np.inf) < high:
-                middle = low + 0.5 * (high - low)
-                if middle in (low, high):
-                    break
-                low, high = (middle, high) if down(middle) else (low, middle)
-            moved = max(moved, abs(low - starts[k]))
-            starts[k] = low
+        for i in range(1, K + 1):
+            for j in range(i, K + 1):
+                # shifting jumps i..j lengthens dwell i - 1 and shortens dwell j
+                before, after = b[i] - b[i - 1], (b[j + 1] if j < K else end) - b[j]
+                least, most = (low - b)[i : j + 1].max(), (high - b)[i : j + 1].min()
+                least = max(least, -before)
+                most = min(most, after)
+                if most <= least or slope(i - 1, before + most) - slope(j, after - most) < 0:
+                    shift = max(most, least)
+                else:
+                    for _ in range(200):
+                        middle = least + 0.5 * (most - least)
+                        if slope(i - 1, before + middle) - slope(j, after - middle) < 0:
+                            least = middle
+                        else:
+                            most = middle
+                    shift = least if abs(least) < abs(most) else most
+                new = np.clip(b[i : j + 1] + shift, low[i : j + 1], high[i : j + 1])
+                closes = new[0] <= b[i - 1] or (j < K and new[-1] >= b[j + 1]) or (np.diff(new) <= 0).any()
+                if not closes:
+                    moved = max(moved, abs(new[0] - b[i]))
+                    b[i : j + 1] = new
         if moved <= 1e-15 * end:
             break
-    return starts
+    return b.tolist()
 
 
 # ---------------------------------------------------------------------- rates
@@ -247,34 +268,35 @@ def best_rate(exits, time, run_times, run_weights, a, b):
 
 
 def exact_expm(Q, t, digits=60):
-    """e^{Qt} in decimal arithmetic, by a Taylor series of uniformization and squaring; floats out."""
+    """e^{Qt} in decimal arithmetic, by a Taylor series of non-negative terms and squaring; floats out."""
     M = len(Q)
+    D = decimal.Decimal
+
+    def product(A, B):
+        return [[sum((A[i][k] * B[k][j] for k in range(M)), D(0)) for j in range(M)] for i in range(M)]
+
     with decimal.localcontext() as context:
         context.prec = digits + 40
-        D = decimal.Decimal
         A = [[D(float(Q[i][j])) if i != j else D(0) for j in range(M)] for i in range(M)]
-        out_rates = [sum(row, D(0)) for row in A]
-        rate = max(out_rates)
-        if rate == 0:
+        exits = [sum(row, D(0)) for row in A]
+        rate = max(exits)
+        if rate == 0 or t == 0:
             return np.eye(M)
-        for i in range(M):  # rows sum to 0 exactly, and every entry is >= 0
-            A[i][i] = rate - out_rates[i]
-        x = rate * D(float(t))
-        halvings = max(0, int(x.logb()) * 4 + 4) if x > 0 else 0
-        step = D(float(t)) / 2**halvings
-        P = [[D(int(i == j)) for j in range(M)] for i in range(M)]
-        total = [row[:] for row in P]
+        for i in range(M):  # A = Q + rate I: every entry is >= 0, and the rows of Q sum to 0 exactly
+            A[i][i] = rate - exits[i]
+        halvings = max(0, 4 * (rate * D(float(t))).logb() + 4)
+        step = D(float(t)) / 2 ** int(halvings)
+        term = [[D(int(i == j)) for j in range(M)] for i in range(M)]
+        total = term
         for n in range(1, 10_000):
-            P = [[sum((P[i][k] * A[k][j] for k in range(M)), D(0)) * step / n for j in range(M)] for i in range(M)]
-            total = [[total[i][j] + P[i][j] for j in range(M)] for i in range(M)]
-            if max(map(max, P)) < D(10) ** -(digits + 30):
+            term = [[value * step / n for value in row] for row in product(term, A)]
+            total = [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(total, term, strict=True)]
+            if max(map(max, term)) < D(10) ** -(digits + 30):
                 break
         shrink = (-rate * step).exp()
         total = [[value * shrink for value in row] for row in total]
-        for _ in range(halvings):
-            total = [
-                [sum((total[i][k] * total[k][j] for k in range(M)), D(0)) for j in range(M)] for i in range(M)
-            ]
+        for _ in range(int(halvings)):
+            total = product(total, total)
         return np.array([[float(value) for value in row] for row in total])
 
 

@@ -67,7 +67,11 @@ class Process:
         rates = np.atleast_1d(np.asarray(self.rates, dtype=np.float64))
         M = len(rates)
         P = np.asarray(self.transition_probs, dtype=np.float64)
-        pi = np.full(M, 1.0 / M) if self.initial_probs is None else np.asarray(self.initial_probs, dtype=np.float64)
+        pi = (
+            np.full(M, 1.0 / M)
+            if self.initial_probs is None
+            else np.asarray(self.initial_probs, dtype=np.float64)
+        )
         states = np.arange(M) if self.states is None else np.asarray(self.states)
         if P.shape != (M, M):
             raise ValueError(f"transition_probs must have shape {(M, M)} to match the rates, got {P.shape}.")

@@ -112,7 +112,9 @@ class Trajectories:
         -------
         states : (n,) labels, or (S, n) if ids is left out and there are several sequences.
         """
-        t = np.atleast_1d(self.clock.encode(times) if self.clock is not None else np.asarray(times, np.float64))
+        t = np.atleast_1d(
+            self.clock.encode(times) if self.clock is not None else np.asarray(times, np.float64)
+        )
         if ids is None:
             sequence = np.repeat(np.arange(len(self)), len(t))
             flat = np.tile(t, len(self))
@@ -120,11 +122,15 @@ class Trajectories:
             return found if len(self) == 1 else found.reshape(len(self), len(t))
         wanted = np.atleast_1d(np.asarray(ids))
         if wanted.shape != t.shape:
-            raise ValueError(f"ids must have one entry for each of the {len(t)} times, got {wanted.shape[0]}.")
+            raise ValueError(
+                f"ids must have one entry for each of the {len(t)} times, got {wanted.shape[0]}."
+            )
         index = {key: i for i, key in enumerate(self.ids.tolist())}
         unknown = [key for key in wanted.tolist() if key not in index]
         if unknown:
-            raise ValueError(f"ids must be among the {len(self)} sequences of the trajectories, got {unknown[:5]}.")
+            raise ValueError(
+                f"ids must be among the {len(self)} sequences of the trajectories, got {unknown[:5]}."
+            )
         return self._at(t, np.array([index[key] for key in wanted.tolist()], dtype=np.int64), outside)
 
     def _at(self, t: Floats, sequence: NDArray[np.int64], outside: str) -> NDArray[Any]:
@@ -154,7 +160,9 @@ class Trajectories:
         try:
             import pandas as pd
         except ImportError as error:
-            raise MissingExtraError("to_frame needs pandas; install it by pip install 'jumpmeans[frames]'.") from error
+            raise MissingExtraError(
+                "to_frame needs pandas; install it by pip install 'jumpmeans[frames]'."
+            ) from error
         start, end = self.start_times, self._ends()
         return pd.DataFrame(
             {

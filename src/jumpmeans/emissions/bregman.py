@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 # Median |difference| of two normal readings, per standard deviation.
 NORMAL_DIFFERENCE = 0.6744897501960817 * np.sqrt(2.0)
+# ζ of a Gaussian column, in units of 1/noise²: a little below 1, as successive differences cross some jumps.
+NORMAL_WEIGHT = 0.7
+# Default weight of the earlier values that keep a mean off the edge of its range.
+SMALL_COUNT = 0.01
 # A state's spread is never taken below this share of the column's: one repeated value is no certainty.
 SCALE_FLOOR = 0.05
 
@@ -73,19 +77,21 @@ class MeanColumn(Column):
         """Refuse values the family cannot take."""
 
     @classmethod
-    def make_prior(cls, mean: float, pseudo_count: float) -> tuple[float, float]:
+    def make_prior(cls, mean: float, count: float) -> tuple[float, float]:
         """Earlier values that keep a mean off the edge of its range; none by default."""
         return (0.0, mean)
 
     @classmethod
-    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any] | None, pseudo_count: float) -> Self:
+    def blank(
+        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
+    ) -> Self:
         x = numeric_values(panel, d, cls.name)
         cls.check(panel, x)
         present = np.isfinite(x)
         weights = np.repeat(panel.weights, panel.lengths)[present]
         mean = float(np.average(x[present], weights=weights)) if present.any() else 1.0
         new = cls(np.full(n_states, mean))
-        new.prior = cls.make_prior(mean, pseudo_count)
+        new.prior = cls.make_prior(mean, SMALL_COUNT if pseudo_count is None else pseudo_count)
         return new
 
     def encode(self, panel: Panel, d: int) -> Floats:
@@ -132,9 +138,14 @@ class MeanColumn(Column):
         total = stats.cost[used] + w * self.divergence(r, mu) + (self.slope(r) - self.slope(mu)) * shift
         return float(np.maximum(total, 0.0).sum())
 
+    def with_pseudo_count(self, count: float) -> Self:
+        return self._copy(prior=self.make_prior(self.prior[1], count))
+
     def prior_cost(self) -> float:
         count, mean = self.prior
-        return float(count * self.divergence(np.full_like(self.means, mean), self.means).sum()) if count else 0.0
+        return (
+            float(count * self.divergence(np.full_like(self.means, mean), self.means).sum()) if count else 0.0
+        )
 
     def permute(self, order: Ints) -> Self:
         return self._copy(means=self.means[order])
@@ -181,7 +192,7 @@ class Gaussian(MeanColumn):
         return mu
 
     def auto_weight(self, x: Floats, panel: Panel) -> float:
-        return 1.0 / noise_scale(x, panel, NORMAL_DIFFERENCE) ** 2
+        return NORMAL_WEIGHT / noise_scale(x, panel, NORMAL_DIFFERENCE) ** 2
 
     def with_scale(self, stats: MeanStats, shared: float = 1.0) -> Self:
         shift = self.means - stats.reference
@@ -222,11 +233,17 @@ class Poisson(MeanColumn):
     def check(cls, panel: Panel, x: Floats) -> None:
         hint = "use emission='gaussian' for measurements that are not counts"
         with np.errstate(invalid="ignore"):
-            require(panel, x, (x >= 0) & (x == np.floor(x)), "counts of emission 'poisson' must be 0, 1, 2, ...", hint)
+            require(
+                panel,
+                x,
+                (x >= 0) & (x == np.floor(x)),
+                "counts of emission 'poisson' must be 0, 1, 2, ...",
+                hint,
+            )
 
     @classmethod
-    def make_prior(cls, mean: float, pseudo_count: float) -> tuple[float, float]:
-        return (pseudo_count, mean if mean > 0 else 1.0)
+    def make_prior(cls, mean: float, count: float) -> tuple[float, float]:
+        return (count, mean if mean > 0 else 1.0)
 
     def log_density(self, x: Floats) -> Floats:
         out = xlogy(x[:, None], self.means) - self.means - gammaln(x + 1.0)[:, None]
@@ -270,6 +287,7 @@ class Bernoulli(MeanColumn):
     """ρ: d = KL of a 0/1 reading from the chance `means` (also `probs`) of a 1."""
 
     name = "bernoulli"
+    is_symbolic = True
 
     @property
     def probs(self) -> Floats:
@@ -290,8 +308,8 @@ class Bernoulli(MeanColumn):
         require(panel, x, (x == 0) | (x == 1), "readings of emission 'bernoulli' must be 0 or 1", hint)
 
     @classmethod
-    def make_prior(cls, mean: float, pseudo_count: float) -> tuple[float, float]:
-        return (2.0 * pseudo_count, 0.5)
+    def make_prior(cls, mean: float, count: float) -> tuple[float, float]:
+        return (2.0 * count, 0.5)
 
     def log_density(self, x: Floats) -> Floats:
         out = xlogy(x[:, None], self.means) + xlogy(1 - x[:, None], 1 - self.means)

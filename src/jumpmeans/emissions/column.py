@@ -28,11 +28,15 @@ class Column(ABC):
     """
 
     name: ClassVar[str]
+    # Whether values are symbols: a state is then a mix of them, and may outnumber them.
+    is_symbolic: ClassVar[bool] = False
     n_states: int
 
     @classmethod
     @abstractmethod
-    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any] | None, pseudo_count: float) -> Self:
+    def blank(
+        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
+    ) -> Self:
         """Emission that knows the column's support but nothing of its states."""
 
     @abstractmethod
@@ -63,6 +67,10 @@ class Column(ABC):
     @abstractmethod
     def total(self, stats: Any) -> float:
         """Σ w d(x, θ) of the assigned values."""
+
+    def with_pseudo_count(self, count: float) -> Self:
+        """The same emission with another pseudo-count for its updates."""
+        return self
 
     def prior_cost(self) -> float:
         """Cost of the pseudo-counts, if any."""

@@ -48,7 +48,9 @@ class Laplace(Column):
         return self.medians
 
     @classmethod
-    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any] | None, pseudo_count: float) -> Self:
+    def blank(
+        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
+    ) -> Self:
         x = numeric_values(panel, d, cls.name)
         present = np.isfinite(x)
         weights = np.repeat(panel.weights, panel.lengths)[present]
@@ -86,7 +88,9 @@ class Laplace(Column):
         sums = np.bincount(stats.states, weights=deviation, minlength=self.n_states)
         pooled = float(sums.sum() / max(count.sum(), 1e-300))
         floor = SCALE_FLOOR * pooled if pooled > 0 else 1e-8 * max(1.0, float(np.abs(self.medians).max()))
-        return type(self)(self.medians, np.maximum((sums + shared * pooled) / np.maximum(count + shared, 1e-300), floor))
+        return type(self)(
+            self.medians, np.maximum((sums + shared * pooled) / np.maximum(count + shared, 1e-300), floor)
+        )
 
     def log_density(self, x: Floats) -> Floats:
         out = -np.abs(x[:, None] - self.medians) / self.scales - np.log(2.0 * self.scales)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ..panel import Panel
 
 FAMILIES: dict[str, type[Column]] = {
-    family.name: family for family in (Direct, Categorical, Gaussian, Laplace, Poisson, Exponential, Bernoulli)
+    family.name: family
+    for family in (Direct, Categorical, Gaussian, Laplace, Poisson, Exponential, Bernoulli)
 }
 # Costs are filled in pieces so that temporaries stay small however long a sequence is.
 PIECE = 1 << 15
@@ -36,7 +37,9 @@ def family_names(emission: str | Sequence[str], n_columns: int) -> list[str]:
             "give a single name for all columns or a list of the right length."
         )
     if names.count("direct") > 1:
-        raise ValueError("emission 'direct' must stand for one column only; use 'categorical' for the others.")
+        raise ValueError(
+            "emission 'direct' must stand for one column only; use 'categorical' for the others."
+        )
     return names
 
 
@@ -137,6 +140,10 @@ class Record:
     def with_scales(self, stats: tuple[Any, ...], shared: float = 1.0) -> Record:
         """The same emission with the spreads that densities need; see `Column.with_scale`."""
         return Record(column.with_scale(s, shared) for column, s in zip(self.columns, stats, strict=True))
+
+    def with_pseudo_count(self, count: float) -> Record:
+        """The same emission with another pseudo-count for its updates."""
+        return Record(column.with_pseudo_count(count) for column in self.columns)
 
     def totals(self, stats: tuple[Any, ...]) -> Floats:
         """(D,) unweighted observation cost of each column."""

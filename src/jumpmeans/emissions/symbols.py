@@ -55,6 +55,7 @@ class Direct(Column):
     """The label is the state: d is 0 for the state that was seen and infinite for all others."""
 
     name = "direct"
+    is_symbolic = True
 
     def __init__(self, labels: Any) -> None:
         self.labels = np.asarray(labels)
@@ -68,7 +69,9 @@ class Direct(Column):
         return f"Direct(labels={self.labels.tolist()})"
 
     @classmethod
-    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any] | None, pseudo_count: float) -> Self:
+    def blank(
+        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
+    ) -> Self:
         return cls(labels)
 
     def encode(self, panel: Panel, d: int) -> Floats:
@@ -114,6 +117,10 @@ class Direct(Column):
         return self
 
 
+# Default pseudo-count of a symbol, as a share of the mean count: hard assignment makes noisy symbols look certain.
+EVEN_SHARE = 1.0
+
+
 class SymbolCounts(NamedTuple):
     """(M, N) weighted number of times each state showed each symbol."""
 
@@ -127,6 +134,7 @@ class Categorical(Column):
     """ρ: d = -ln ρ of the symbol seen. `probs` (M, N); `symbols` (N,) their labels."""
 
     name = "categorical"
+    is_symbolic = True
 
     def __init__(self, probs: Any, symbols: Any = None, pseudo_count: float = 0.0) -> None:
         self.probs = np.atleast_2d(np.asarray(probs, dtype=np.float64))
@@ -138,18 +146,29 @@ class Categorical(Column):
         self._table = np.vstack([cost, np.zeros(self.n_states)])
 
     def __repr__(self) -> str:
-        return f"Categorical(probs={np.array2string(self.probs, precision=3)}, symbols={self.symbols.tolist()})"
+        return (
+            f"Categorical(probs={np.array2string(self.probs, precision=3)}, symbols={self.symbols.tolist()})"
+        )
 
     def _with(self, probs: Floats) -> Self:
         return type(self)(probs, self.symbols, self.pseudo_count)
 
     @classmethod
-    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any] | None, pseudo_count: float) -> Self:
+    def blank(
+        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
+    ) -> Self:
         symbols = panel.labels(d)
         if len(symbols) == 0:
             raise PanelError(
                 f"column {panel.columns[d]!r} must hold at least one symbol for emission 'categorical', got none; "
                 "check that the right column was named."
+            )
+        if pseudo_count is None:
+            present = np.isfinite(panel.values[:, d])
+            pseudo_count = (
+                EVEN_SHARE
+                * float(np.repeat(panel.weights, panel.lengths)[present].sum())
+                / (n_states * len(symbols))
             )
         return cls(np.full((n_states, len(symbols)), 1.0 / len(symbols)), symbols, pseudo_count)
 
@@ -178,6 +197,9 @@ class Categorical(Column):
     def total(self, stats: SymbolCounts) -> float:
         used = stats.counts > 0
         return float((stats.counts[used] * self._table[:-1].T[used]).sum())
+
+    def with_pseudo_count(self, count: float) -> Self:
+        return type(self)(self.probs, self.symbols, count)
 
     def prior_cost(self) -> float:
         return float(self.pseudo_count * self._table.sum()) if self.pseudo_count else 0.0

@@ -75,7 +75,12 @@ class Sequences:
         edges = np.searchsorted(panel.offsets, np.arange(0, n, size))
         blocks = np.unique(np.append(edges, panel.n_sequences))
         return cls(
-            panel.relative_times(), panel.offsets, panel.end_times - panel.start_times, panel.weights, x, blocks
+            panel.relative_times(),
+            panel.offsets,
+            panel.end_times - panel.start_times,
+            panel.weights,
+            x,
+            blocks,
         )
 
     def block(self, b: int) -> tuple[slice, slice]:
@@ -127,7 +132,13 @@ class Dwells:
 
 
 def run_block(
-    sequences: Sequences, dwells: Dwells, b: int, params: Params, costs: Floats, weights: Weights, search: Search
+    sequences: Sequences,
+    dwells: Dwells,
+    b: int,
+    params: Params,
+    costs: Floats,
+    weights: Weights,
+    search: Search,
 ) -> Stats:
     """Decode block b, write its dwells, return its statistics. `costs` are those of the jumps, (M, M)."""
     own, lines = sequences.block(b)
@@ -192,7 +203,9 @@ class Expected(NamedTuple):
     log_lik: Floats
 
 
-def smooth_one(sequences: Sequences, b: int, propagator: Propagator, posterior: Floats, log_lik: Floats) -> None:
+def smooth_one(
+    sequences: Sequences, b: int, propagator: Propagator, posterior: Floats, log_lik: Floats
+) -> None:
     """Posterior of the rows of block b (OUT) and log-likelihood of its sequences (OUT)."""
     own, lines = sequences.block(b)
     offsets = sequences.offsets[own.start : own.stop + 1]

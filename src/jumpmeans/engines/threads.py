@@ -51,7 +51,9 @@ class Threads:
         """Decode all blocks into `dwells`; statistics joined in sequence order."""
         costs = jump_costs(params.transition_probs, weights.transition)
         return join_stats(
-            self._map(lambda b: run_block(sequences, dwells, b, params, costs, weights, search), sequences.n_blocks)
+            self._map(
+                lambda b: run_block(sequences, dwells, b, params, costs, weights, search), sequences.n_blocks
+            )
         )
 
     def smooth(self, sequences: Sequences, process: Process) -> tuple[Floats, Floats]:

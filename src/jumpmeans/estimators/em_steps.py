@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,9 @@ from ..params import Process
 from .updates import transition_rows
 
 
-def maximise(process: Process, expected: Expected, moves: NDArray[np.bool_], pseudo_count: float = 0.0) -> Process:
+def maximise(
+    process: Process, expected: Expected, moves: NDArray[np.bool_], pseudo_count: float = 0.0
+) -> Process:
     """Process of highest expected log-likelihood; states without any time keep what they have.
 
     `pseudo_count` is added to every allowed jump and first state (and is in the emission already).
@@ -31,9 +35,15 @@ def maximise(process: Process, expected: Expected, moves: NDArray[np.bool_], pse
 
 
 def em_steps(
-    engine: Engine, sequences: Sequences, process: Process, moves: NDArray[np.bool_], n_steps: int, pseudo_count: float
+    engine: Engine,
+    sequences: Sequences,
+    process: Process,
+    moves: NDArray[np.bool_],
+    n_steps: int,
+    pseudo_count: float,
 ) -> Process:
-    """The process after n closing steps."""
+    """The process after n closing steps, with `pseudo_count` for all counts."""
+    process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
     for _ in range(n_steps):
         process = maximise(process, engine.expect(sequences, process), moves, pseudo_count)
     return process

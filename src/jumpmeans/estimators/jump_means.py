@@ -25,6 +25,14 @@ from .start import start_emission
 from .updates import exact_rates, transition_rows, uniform_rows
 
 
+# α: what a jump never seen is worth; enough that it can return, too little to be felt.
+PSEUDO_COUNT = 0.01
+# Closing EM steps: enough for held-out error to settle; symbols need more.
+REFINE, REFINE_SYMBOLS = 30, 100
+# The same for states hidden behind symbols, as a share of the mean count.
+EVEN_SHARE = 0.5
+
+
 class Run(NamedTuple):
     """One descent from one start."""
 
@@ -83,8 +91,10 @@ class JumpMeans(MarkovReadOut):
         1/noise for laplace columns, the noise taken from successive differences.
     prior_dwell_count, prior_dwell_time : float or "auto"
         ξ_λ and μ_λ: each state starts as if it had shown so many dwells of this length; auto: 1 of the median gap.
-    pseudo_count : float or "auto"
-        α, added to the count of every allowed jump and of every symbol.
+    pseudo_count : float, pair of floats or "auto"
+        α and α_e, added to the count of every allowed jump and of every symbol (a pair sets them apart); auto: 0.01,
+        but for states hidden behind symbols half and all of the mean count, without which hard assignment
+        makes noisy symbols look certain. Closing EM steps always use 0.01.
     structure : Structure, optional
         Moves that may happen.
     engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
@@ -190,11 +200,11 @@ class JumpMeans(MarkovReadOut):
 
         rng = np.random.default_rng(self.random_state)
         best: Run | None = None
-        for _ in range(self._n_starts(blank)):
+        for k in range(self._n_starts(blank)):
             start = Params(
-                np.where(moves.any(axis=1), 1.0 / weights.prior_time, 0.0) if weights.prior_time > 0 else 1.0 * moves.any(axis=1),
+                moves.any(axis=1) / typical_gap(panel),
                 uniform_rows(moves),
-                start_emission(blank, x, panel, weights.emission, self.init, rng),
+                start_emission(blank, x, panel, self.init, rng, first=k == 0),
             )
             try:
                 run = descend(engine, sequences, start, weights, search, moves, self.max_iter, self.tol)
@@ -221,7 +231,11 @@ class JumpMeans(MarkovReadOut):
         if self.structure is None:
             params = params.permute(params.emission.stable_order(run.stats.total_time))
         self.states_ = labels
-        self.rates_, self.transition_probs_, self.emission_ = params.rates, params.transition_probs, params.emission
+        self.rates_, self.transition_probs_, self.emission_ = (
+            params.rates,
+            params.transition_probs,
+            params.emission,
+        )
         self.cost_, self.objective_ = run.cost, run.cost.total
         self.objective_history_ = np.array([cost.total for cost in run.history])
         self.n_iter_, self.converged_ = len(run.history), run.converged
@@ -232,7 +246,7 @@ class JumpMeans(MarkovReadOut):
         steps = self._n_refine(params.emission)
         if steps:
             engine = get_engine(self.engine)
-            process = em_steps(engine, sequences, process, moves, steps, weights.jump_pseudo_count)
+            process = em_steps(engine, sequences, process, moves, steps, PSEUDO_COUNT)
             self._decoder_ = Params(process.rates, process.transition_probs, process.emission)
             dwells, stats = self._decode(panel, sequences)
         self.process_ = process
@@ -241,12 +255,18 @@ class JumpMeans(MarkovReadOut):
     def _n_refine(self, emission: Record) -> int:
         if self.refine != "auto":
             return int(self.refine)
-        return 20
+        return (
+            REFINE_SYMBOLS
+            if not emission.is_direct and any(c.is_symbolic for c in emission.columns)
+            else REFINE
+        )
 
     def _decode(self, panel: Panel, sequences: Sequences) -> tuple[Dwells, Stats]:
         dwells = Dwells.blank(sequences, self._search_.per_gap)
         try:
-            stats = get_engine(self.engine).sweep(sequences, dwells, self._decoder_, self._weights_, self._search_)
+            stats = get_engine(self.engine).sweep(
+                sequences, dwells, self._decoder_, self._weights_, self._search_
+            )
         except NoPath as error:
             raise no_path(panel, error, "the allowed moves") from None
         return dwells, stats
@@ -274,7 +294,11 @@ class JumpMeans(MarkovReadOut):
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}.")
         for name, least in (("n_states", 1), ("n_init", 1), ("max_iter", 1), ("jumps_per_gap", 1)):
             value = getattr(self, name)
-            if value is not None and value != "auto" and (not isinstance(value, int | np.integer) or value < least):
+            if (
+                value is not None
+                and value != "auto"
+                and (not isinstance(value, int | np.integer) or value < least)
+            ):
                 raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
 
     def _blank_emission(self, panel: Panel) -> tuple[Record, NDArray[Any]]:
@@ -285,12 +309,15 @@ class JumpMeans(MarkovReadOut):
         elif self.states is not None:
             raise ValueError("states must be given only for emission 'direct'; hidden states are numbered.")
         elif self.n_states is None:
-            raise ValueError(f"n_states must be given for hidden states (emission={self.emission!r}), got None.")
+            raise ValueError(
+                f"n_states must be given for hidden states (emission={self.emission!r}), got None."
+            )
         else:
             labels = np.arange(self.n_states)
-        pseudo_count = 0.01 if self.pseudo_count == "auto" else float(self.pseudo_count)
+        symbols = None if isinstance(self.pseudo_count, str) else np.ravel(self.pseudo_count)[-1]
         return Record(
-            FAMILIES[name].blank(panel, d, len(labels), labels.tolist(), pseudo_count) for d, name in enumerate(names)
+            FAMILIES[name].blank(panel, d, len(labels), labels.tolist(), symbols)
+            for d, name in enumerate(names)
         ), labels
 
     def _direct_labels(self, panel: Panel, d: int) -> NDArray[Any]:
@@ -315,8 +342,7 @@ class JumpMeans(MarkovReadOut):
 
     def _check_distinct(self, panel: Panel, blank: Record, x: Floats) -> None:
         """Measurements need a distinct value for every state (symbols do not: a state is a mix of them)."""
-        measured = [d for d, column in enumerate(blank.columns) if column.name not in ("direct", "categorical", "bernoulli")]
-        if len(measured) < len(blank.columns) or blank.n_states == 1:
+        if blank.n_states == 1 or any(column.is_symbolic for column in blank.columns):
             return
         rows = x[np.isfinite(x).all(axis=1)]
         distinct = len(np.unique(rows, axis=0)) if len(rows) else len(np.unique(x[np.isfinite(x)]))
@@ -328,22 +354,31 @@ class JumpMeans(MarkovReadOut):
 
     def _weights(self, panel: Panel, blank: Record, x: Floats) -> Weights:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
-        gaps, gap_weights = panel.gaps()
-        gap = weighted_median(gaps, gap_weights) if len(gaps) else 1.0
         if isinstance(self.emission_weight, str):
             emission = blank.auto_weights(x, panel)
         else:
-            emission = np.array(np.broadcast_to(np.asarray(self.emission_weight, np.float64), len(blank.columns)))
-        auto = {"transition_weight": 1.0, "prior_dwell_count": 1.0, "prior_dwell_time": gap, "pseudo_count": 0.01}
+            emission = np.array(
+                np.broadcast_to(np.asarray(self.emission_weight, np.float64), len(blank.columns))
+            )
+        auto = {
+            "transition_weight": 1.0, "prior_dwell_count": 1.0, "prior_dwell_time": typical_gap(panel),
+            "pseudo_count": even_jumps(panel, blank),
+        }  # fmt: skip
         value = {
-            name: default if isinstance(getattr(self, name), str) else float(getattr(self, name))
+            name: default if isinstance(getattr(self, name), str) else float(np.ravel(getattr(self, name))[0])
             for name, default in auto.items()
         }
         for name, number in [*value.items(), *(("emission_weight", z) for z in emission)]:
             if not (np.isfinite(number) and number >= 0):
                 raise ValueError(f"{name} must be 'auto' or a finite number >= 0, got {number!r}.")
         count = value["prior_dwell_count"]
-        return Weights(value["transition_weight"], emission, count, count * value["prior_dwell_time"], value["pseudo_count"])
+        return Weights(
+            value["transition_weight"],
+            emission,
+            count,
+            count * value["prior_dwell_time"],
+            value["pseudo_count"],
+        )
 
     def _search(self, moves: NDArray[np.bool_]) -> Search:
         jumps = jumps_needed(moves) if self.jumps_per_gap == "auto" else int(self.jumps_per_gap)
@@ -356,7 +391,27 @@ class JumpMeans(MarkovReadOut):
     def _n_starts(self, blank: Record) -> int:
         if self.n_init != "auto":
             return int(self.n_init)
-        return 1 if all(column.sort_key() is None for column in blank.columns) or blank.n_states == 1 else 5
+        one_measure = len(blank.columns) == 1 and not blank.columns[0].is_symbolic
+        return 1 if blank.is_direct or one_measure or blank.n_states == 1 else 3
+
+
+def typical_gap(panel: Panel) -> float:
+    """Median time between successive rows; 1 if there are none."""
+    gaps, weights = panel.gaps()
+    return weighted_median(gaps, weights) if len(gaps) else 1.0
+
+
+def even_jumps(panel: Panel, blank: Record) -> float:
+    """Pseudo-count α of each jump: hardly any, but a share of the observations for states hidden behind symbols.
+
+    Hard assignment of noisy symbols feeds on itself: it finds certain symbols and favourite jumps where there are
+    none. Even counts, here and in the emission, keep it from doing so.
+    """
+    M = blank.n_states
+    if M == 1 or blank.is_direct or not all(column.is_symbolic for column in blank.columns):
+        return PSEUDO_COUNT
+    seen = panel.observed
+    return EVEN_SHARE * float(np.repeat(panel.weights, panel.lengths)[seen].sum()) / (M * (M - 1))
 
 
 def publish_trajectories(panel: Panel, dwells: Dwells, labels: NDArray[Any]) -> Trajectories:

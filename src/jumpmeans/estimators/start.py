@@ -2,53 +2,94 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from ..emissions import Record
+from ..kernels.smoothing import smooth_rows
 from ..panel import Panel
+from ..weighted import weighted_median, weighted_quantile
 
 Floats = NDArray[np.float64]
 
 
-def start_emission(blank: Record, x: Floats, panel: Panel, weights: Floats, init: str, rng: np.random.Generator) -> Record:
-    """First emission: `noise` as in the paper, or `data`, a clustering of the observed rows."""
-    if blank.n_states == 1 or all(column.sort_key() is None for column in blank.columns):
-        return blank.update(blank.stats(x, np.zeros(len(x), np.int64), np.repeat(panel.weights, panel.lengths)))
+# Rows this many median gaps apart share a state about as often as not, when symbols are smoothed over time.
+SMOOTHING = 2.0
+
+
+def start_emission(
+    blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool
+) -> Record:
+    """First emission: `noise` as in the paper, or `data`: what the observed rows look like.
+
+    From data, a single measured column starts at its quantiles (the first time; there is nothing random in it),
+    anything else from a clustering of the rows. Symbols are smoothed over time before that: a hidden state is a
+    mix of symbols that persists, not a symbol.
+    """
+    weights = np.repeat(panel.weights, panel.lengths)
+    if blank.n_states == 1 or blank.is_direct:
+        return blank.update(blank.stats(x, np.zeros(len(x), np.int64), weights))
     if init == "noise":
         return blank.noisy(x, rng)
-    return cluster_emission(blank, x, panel, weights, rng)
+    features = blank.features(x)
+    if first and features.shape[1] == 1:
+        return quantile_emission(blank, x, weights)
+    rows = np.flatnonzero(np.isfinite(features).any(axis=1))
+    if any(column.is_symbolic for column in blank.columns):
+        gaps, gap_weights = panel.gaps()
+        if len(gaps):
+            features = smooth_rows(
+                np.ascontiguousarray(features),
+                panel.times,
+                panel.offsets,
+                SMOOTHING * weighted_median(gaps, gap_weights),
+            )
+    return cluster_emission(blank, x[rows], features[rows], weights[rows], rng)
 
 
-def cluster_emission(blank: Record, x: Floats, panel: Panel, weights: Floats, rng: np.random.Generator) -> Record:
-    """Emission of a k-means clustering of the rows.
+def quantile_emission(blank: Record, x: Floats, weights: Floats) -> Record:
+    """States that share the values of a single column evenly, in order."""
+    rows = np.flatnonzero(np.isfinite(x[:, 0]))
+    edges = weighted_quantile(x[rows, 0], weights[rows], np.arange(1, blank.n_states) / blank.n_states)
+    states = np.searchsorted(edges, x[rows, 0], side="left")
+    return blank.update(blank.stats(x[rows], states, weights[rows]))
+
+
+def cluster_emission(
+    blank: Record, x: Floats, features: Floats, weights: Floats, rng: np.random.Generator
+) -> Record:
+    """Emission of a k-means clustering of rows by their features.
 
     The first centres are drawn k-means++ fashion along the sorted rows, so that neither the order of
     the sequences nor copies in place of weights change the draw.
     """
-    features = blank.features(x)
-    rows = np.flatnonzero(np.isfinite(features).any(axis=1))
-    row_weights = np.repeat(panel.weights, panel.lengths)[rows]
-    F = features[rows]
-    centre = np.array([np.average(f[np.isfinite(f)], weights=row_weights[np.isfinite(f)]) if np.isfinite(f).any() else 0.0 for f in F.T])
-    F = np.where(np.isfinite(F), F, centre)
-    spread = np.sqrt(np.average((F - centre) ** 2, axis=0, weights=row_weights))
-    F = (F - centre) / np.where(spread > 0, spread, 1.0)
+    present = np.isfinite(features)
+    filled = np.where(present, features, 0.0)
+    centre = (weights @ filled) / np.maximum(weights @ present, 1e-300)
+    F = np.where(present, features - centre, 0.0)
+    spread = np.sqrt(weights @ F**2 / weights.sum())
+    F /= np.where(spread > 0, spread, 1.0)
     order = np.lexsort(F.T)
-    F, rows, row_weights = F[order], rows[order], row_weights[order]
-    centres = spread_centres(F, row_weights, blank.n_states, rng)
-    states = KMeans(blank.n_states, init=centres, n_init=1).fit_predict(F, sample_weight=row_weights)
-    return blank.update(blank.stats(x[rows], states.astype(np.int64), row_weights))
+    F, x, weights = F[order], x[order], weights[order]
+    centres = spread_centres(F, weights, blank.n_states, rng)
+    with warnings.catch_warnings():  # fewer distinct rows than states: k-means says so, the fit goes on
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        states = KMeans(blank.n_states, init=centres, n_init=1).fit_predict(F, sample_weight=weights)
+    return blank.update(blank.stats(x, states.astype(np.int64), weights))
 
 
 def spread_centres(F: Floats, weights: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """n of the rows F, each drawn with probability proportional to its squared distance to those before."""
+    """(n, F) rows, each drawn with probability proportional to its squared distance to those before."""
     distance = np.ones(len(F))
-    centres = []
+    centres: list[Floats] = []
     for u in rng.random(n):
         reached = np.cumsum(weights * distance)
         i = min(int(np.searchsorted(reached, u * reached[-1], side="right")), len(F) - 1)
+        own = ((F - F[i]) ** 2).sum(axis=1)
+        distance = np.minimum(distance, own) if centres else own
         centres.append(F[i])
-        distance = np.minimum(distance if len(centres) > 1 else np.inf, ((F - F[i]) ** 2).sum(axis=1))
     return np.array(centres)

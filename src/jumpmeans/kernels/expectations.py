@@ -28,7 +28,17 @@ def _divided_difference(ek, el, dk, inverse, t):
     if abs(z.real) + abs(z.imag) > CLOSE:
         return (ek - el) * inverse
     # e^{λl t} t (e^z - 1) / z
-    series = 1.0 + z / 2.0 * (1.0 + z / 3.0 * (1.0 + z / 4.0 * (1.0 + z / 5.0 * (1.0 + z / 6.0 * (1.0 + z / 7.0 * (1.0 + z / 8.0 * (1.0 + z / 9.0)))))))
+    series = 1.0 + z / 2.0 * (
+        1.0
+        + z
+        / 3.0
+        * (
+            1.0
+            + z
+            / 4.0
+            * (1.0 + z / 5.0 * (1.0 + z / 6.0 * (1.0 + z / 7.0 * (1.0 + z / 8.0 * (1.0 + z / 9.0)))))
+        )
+    )
     return el * t * series
 
 
@@ -144,7 +154,9 @@ def expect_block(
         if open_end > 0.0:
             a = posterior[last - 1]
             if use_eigen:
-                add_by_eigen(a, ones, open_end, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e)
+                add_by_eigen(
+                    a, ones, open_end, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e
+                )
             else:
                 add_by_doubling(a, ones, open_end, w, rate, B, R)
         for l in range(last - 1, first - 1, -1):
