@@ -83,6 +83,21 @@ def objective(
     return J
 
 
+def xlogx(x, y):
+    """x ln(x/y) with 0 ln 0 = 0."""
+    return 0.0 if x == 0 else (math.inf if y == 0 else x * math.log(x / y))
+
+
+# d(x, parameter of the state) of each family of measurements
+DIVERGENCE = {
+    "gaussian": lambda x, m: 0.5 * (x - m) ** 2,
+    "laplace": lambda x, m: abs(x - m),
+    "poisson": lambda x, m: xlogx(x, m) - x + m,
+    "exponential": lambda x, m: x / m - math.log(x / m) - 1.0,
+    "bernoulli": lambda x, m: xlogx(x, m) + xlogx(1.0 - x, 1.0 - m),
+}
+
+
 # -------------------------------------------------------------------- decoder
 
 
@@ -201,7 +216,7 @@ def kkt_residual(states, starts, rows, tau, end, lam, first_running=False, seen=
 
 
 def place_jumps(states, starts, rows, tau, end, lam, first_running=False, seen=None, sweeps=200):
-    """Best jump times for fixed states: every run of neighbours in turn shifted by bisection, until none moves."""
+    """Best jump times for fixed states: each run of neighbours shifted by bisection, until none moves."""
     b = np.array(starts, dtype=float)
     K = len(states) - 1
     limits = boxes(rows, tau, end, seen)
@@ -338,3 +353,31 @@ def forward_backward(tau, log_density, pi, steps):
         backward[row] = b / b.max()
     posterior = forward * backward
     return posterior / posterior.sum(axis=1, keepdims=True), log_lik
+
+
+def expected_statistics(tau, end, log_density, pi, Q):
+    """Expected time in each state (M,), expected jumps (M, M) and first-state chances (M,) of one window.
+
+    Each gap by the integral ∫ e^{Qu} E_ij e^{Q(t-u)} du, a block of the exponential of [[Q, E_ij], [0, Q]].
+    """
+    M = len(pi)
+    points = np.concatenate([[0.0], tau, [end]])
+    weights = np.vstack([np.ones(M), np.exp(log_density), np.ones(M)])  # of the start, the rows, the end
+    steps = [expm(Q * t) for t in np.diff(points)]
+    forward, backward = [pi * weights[0]], [weights[-1]]
+    for step, weight in zip(steps, weights[1:], strict=True):
+        forward.append((forward[-1] @ step) * weight)
+    for step, weight in zip(reversed(steps), reversed(weights[:-1]), strict=True):
+        backward.insert(0, weight * (step @ backward[0]))
+    total = float(forward[-1].sum())
+    integrals = np.zeros((M, M))
+    for k, t in enumerate(np.diff(points)):
+        after = backward[k + 1]
+        for i in range(M):
+            for j in range(M):
+                block = np.zeros((2 * M, 2 * M))
+                block[:M, :M] = block[M:, M:] = Q
+                block[i, M + j] = 1.0
+                integrals[i, j] += forward[k] @ expm(block * t)[:M, M:] @ after / total
+    jumps = np.where(np.eye(M, dtype=bool), 0.0, Q * integrals)
+    return np.diag(integrals).copy(), jumps, forward[0] * (steps[0] @ backward[1]) / total

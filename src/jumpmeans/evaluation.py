@@ -107,16 +107,12 @@ def reconstruction_error(predicted: npt.ArrayLike, truth: Truth, bins: npt.Array
     present = ~_missing(true)
     guess, true = guess[present], true[present]
     if _missing(guess).any():
-        raise ValueError(
-            "predicted must have a value for every held-out row, got missing ones; fill them in."
-        )
+        raise ValueError("predicted must have a value for every held-out row, got missing ones; fill them in.")
     if bins is not None:
         bounds = np.asarray(bins, dtype=np.float64)
         guess, true = np.digitize(_numbers(guess), bounds), np.digitize(_numbers(true), bounds)
     elif _is_text(guess) != _is_text(true):
-        raise ValueError(
-            f"predicted must be of the kind of the truth, got {guess.item(0)!r} for {true.item(0)!r}."
-        )
+        raise ValueError(f"predicted must be of the kind of the truth, got {guess.item(0)!r} for {true.item(0)!r}.")
     return float(np.mean(guess != true))
 
 

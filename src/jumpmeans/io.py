@@ -85,9 +85,7 @@ def read_panel(
     for column in {time, start, end} & set(frame.columns):
         if pd.api.types.is_string_dtype(frame[column]):
             frame[column] = _parse_times(pd, frame[column])
-    return Panel.from_frame(
-        frame, id=id, time=time, value=value, weight=weight, group=group, start=start, end=end
-    )
+    return Panel.from_frame(frame, id=id, time=time, value=value, weight=weight, group=group, start=start, end=end)
 
 
 def _import_pandas() -> Any:
@@ -112,13 +110,9 @@ def _read_csv(pd: Any, path: Path, keys: list[str]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                StringIO(text), dtype=dict.fromkeys(keys, str), index_col=False, low_memory=False
-            )
+            frame = pd.read_csv(StringIO(text), dtype=dict.fromkeys(keys, str), index_col=False, low_memory=False)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise PanelError(
-            f"every line of {str(path)!r} must have as many fields as its header: {error}"
-        ) from None
+        raise PanelError(f"every line of {str(path)!r} must have as many fields as its header: {error}") from None
     for key in set(keys) & set(frame.columns):
         if frame[key].str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
             frame[key] = frame[key].astype("int64")
@@ -136,9 +130,7 @@ def _decompress(path: Path, data: bytes) -> bytes:
 
 def _decode(path: Path, data: bytes) -> str:
     if data.startswith((_GZIP, _PARQUET)) or b"\0" in data:
-        raise PanelError(
-            f"{str(path)!r} must be text, but holds binary data; save the table as CSV in UTF-8."
-        )
+        raise PanelError(f"{str(path)!r} must be text, but holds binary data; save the table as CSV in UTF-8.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -152,9 +144,7 @@ def _read_parquet(pd: Any, path: Path) -> Any:
     with path.open("rb") as file:
         magic = file.read(len(_PARQUET))
     if magic != _PARQUET:
-        raise PanelError(
-            f"{str(path)!r} must be a Parquet file, but begins with {magic!r}; is it another format?"
-        )
+        raise PanelError(f"{str(path)!r} must be a Parquet file, but begins with {magic!r}; is it another format?")
     try:
         return pd.read_parquet(path)
     except ImportError:

@@ -53,7 +53,7 @@ class Stats(NamedTuple):
 
     exits, time, log_time : (M,) weighted number, total and total logarithm of complete dwells.
     jumps : (M, M) weighted jump counts.
-    run_state, run_time : (S, 2) running dwells of each sequence: the first (if counted as such), the last; -1 for none.
+    run_state, run_time : (S, 2) running dwells: the first (if it counts as such) and the last; state -1 for none.
     weights : (S,) sequence weights.
     emission : statistics of each column, made and read by its family.
     """
@@ -89,9 +89,14 @@ def join_stats(parts: list[Stats]) -> Stats:
     """Statistics of all parts, added in their order so that every engine gives the same bits."""
     columns = zip(*(part.emission for part in parts), strict=True)
     return Stats(
-        *(sum_in_order([part[k] for part in parts]) for k in range(4)),
-        *(np.concatenate([part[k] for part in parts]) for k in range(4, 7)),
-        tuple(sum_in_order(list(column)) for column in columns),
+        exits=sum_in_order([part.exits for part in parts]),
+        time=sum_in_order([part.time for part in parts]),
+        log_time=sum_in_order([part.log_time for part in parts]),
+        jumps=sum_in_order([part.jumps for part in parts]),
+        run_state=np.concatenate([part.run_state for part in parts]),
+        run_time=np.concatenate([part.run_time for part in parts]),
+        weights=np.concatenate([part.weights for part in parts]),
+        emission=tuple(sum_in_order(list(column)) for column in columns),
     )
 
 

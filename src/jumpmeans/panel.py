@@ -815,9 +815,7 @@ def _read_column(column: Any) -> AnyArray:
     if array.dtype.kind in "iufbmM":
         return array
     objects = np.array(array if framed else column, dtype=object)  # of a list, so that 1 and "1" stay apart
-    missing = (
-        series.is_null().to_numpy() if framed else np.frompyfunc(_is_missing, 1, 1)(objects).astype(bool)
-    )
+    missing = series.is_null().to_numpy() if framed else np.frompyfunc(_is_missing, 1, 1)(objects).astype(bool)
     objects[missing] = None
     return objects
 

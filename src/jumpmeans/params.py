@@ -24,9 +24,7 @@ class Params:
 
     def permute(self, order: NDArray[np.int64]) -> Params:
         """The same parameters with state order[i] in place i."""
-        return Params(
-            self.rates[order], self.transition_probs[np.ix_(order, order)], self.emission.permute(order)
-        )
+        return Params(self.rates[order], self.transition_probs[np.ix_(order, order)], self.emission.permute(order))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +65,7 @@ class Process:
         rates = np.atleast_1d(np.asarray(self.rates, dtype=np.float64))
         M = len(rates)
         P = np.asarray(self.transition_probs, dtype=np.float64)
-        pi = (
-            np.full(M, 1.0 / M)
-            if self.initial_probs is None
-            else np.asarray(self.initial_probs, dtype=np.float64)
-        )
+        pi = np.full(M, 1.0 / M) if self.initial_probs is None else np.asarray(self.initial_probs, dtype=np.float64)
         states = np.arange(M) if self.states is None else np.asarray(self.states)
         if P.shape != (M, M):
             raise ValueError(f"transition_probs must have shape {(M, M)} to match the rates, got {P.shape}.")

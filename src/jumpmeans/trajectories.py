@@ -87,7 +87,8 @@ class Trajectories:
         """(S, M) time that each sequence spends in each state."""
         M = len(self.labels)
         cell = self._sequence() * M + self.codes
-        return np.bincount(cell, weights=self.dwell_times(), minlength=len(self) * M).reshape(len(self), M)
+        total: Floats = np.bincount(cell, weights=self.dwell_times(), minlength=len(self) * M).astype(np.float64)
+        return total.reshape(len(self), M)
 
     def jump_counts(self) -> NDArray[np.int64]:
         """(M, M) number of jumps from each state to each other one, over all sequences."""
@@ -112,9 +113,7 @@ class Trajectories:
         -------
         states : (n,) labels, or (S, n) if ids is left out and there are several sequences.
         """
-        t = np.atleast_1d(
-            self.clock.encode(times) if self.clock is not None else np.asarray(times, np.float64)
-        )
+        t = np.atleast_1d(self.clock.encode(times) if self.clock is not None else np.asarray(times, np.float64))
         if ids is None:
             sequence = np.repeat(np.arange(len(self)), len(t))
             flat = np.tile(t, len(self))
@@ -122,15 +121,11 @@ class Trajectories:
             return found if len(self) == 1 else found.reshape(len(self), len(t))
         wanted = np.atleast_1d(np.asarray(ids))
         if wanted.shape != t.shape:
-            raise ValueError(
-                f"ids must have one entry for each of the {len(t)} times, got {wanted.shape[0]}."
-            )
+            raise ValueError(f"ids must have one entry for each of the {len(t)} times, got {wanted.shape[0]}.")
         index = {key: i for i, key in enumerate(self.ids.tolist())}
         unknown = [key for key in wanted.tolist() if key not in index]
         if unknown:
-            raise ValueError(
-                f"ids must be among the {len(self)} sequences of the trajectories, got {unknown[:5]}."
-            )
+            raise ValueError(f"ids must be among the {len(self)} sequences of the trajectories, got {unknown[:5]}.")
         return self._at(t, np.array([index[key] for key in wanted.tolist()], dtype=np.int64), outside)
 
     def _at(self, t: Floats, sequence: NDArray[np.int64], outside: str) -> NDArray[Any]:

@@ -39,9 +39,7 @@ class MeanStats(NamedTuple):
     reference: Floats
 
     def __add__(self, other: MeanStats) -> MeanStats:  # type: ignore[override]
-        return MeanStats(
-            self.weight + other.weight, self.sum + other.sum, self.cost + other.cost, self.reference
-        )
+        return MeanStats(self.weight + other.weight, self.sum + other.sum, self.cost + other.cost, self.reference)
 
 
 class MeanColumn(Column):
@@ -82,9 +80,7 @@ class MeanColumn(Column):
         return (0.0, mean)
 
     @classmethod
-    def blank(
-        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
-    ) -> Self:
+    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
         x = numeric_values(panel, d, cls.name)
         cls.check(panel, x)
         present = np.isfinite(x)
@@ -111,12 +107,11 @@ class MeanColumn(Column):
             x, states, weights = x[present], states[present], weights[present]
         M = self.n_states
         d = self.divergence(x, self.means[states])
-        return MeanStats(
-            np.bincount(states, weights=weights, minlength=M),
-            np.bincount(states, weights=weights * x, minlength=M),
-            np.bincount(states, weights=weights * d, minlength=M),
-            self.means,
-        )
+
+        def total(w: Floats) -> Floats:
+            return np.bincount(states, weights=w, minlength=M).astype(np.float64)
+
+        return MeanStats(total(weights), total(weights * x), total(weights * d), self.means)
 
     def soft_stats(self, x: Floats, probs: Floats) -> MeanStats:
         present = np.isfinite(x)
@@ -143,9 +138,7 @@ class MeanColumn(Column):
 
     def prior_cost(self) -> float:
         count, mean = self.prior
-        return (
-            float(count * self.divergence(np.full_like(self.means, mean), self.means).sum()) if count else 0.0
-        )
+        return float(count * self.divergence(np.full_like(self.means, mean), self.means).sum()) if count else 0.0
 
     def permute(self, order: Ints) -> Self:
         return self._copy(means=self.means[order])
@@ -227,7 +220,7 @@ class Poisson(MeanColumn):
 
     @staticmethod
     def slope(mu: Floats) -> Floats:
-        return np.log(mu)
+        return np.asarray(np.log(mu))
 
     @classmethod
     def check(cls, panel: Panel, x: Floats) -> None:
@@ -300,7 +293,7 @@ class Bernoulli(MeanColumn):
 
     @staticmethod
     def slope(mu: Floats) -> Floats:
-        return np.log(mu) - np.log1p(-mu)
+        return np.asarray(np.log(mu) - np.log1p(-mu))
 
     @classmethod
     def check(cls, panel: Panel, x: Floats) -> None:

@@ -34,9 +34,7 @@ class Column(ABC):
 
     @classmethod
     @abstractmethod
-    def blank(
-        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
-    ) -> Self:
+    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
         """Emission that knows the column's support but nothing of its states."""
 
     @abstractmethod

@@ -48,9 +48,7 @@ class Laplace(Column):
         return self.medians
 
     @classmethod
-    def blank(
-        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
-    ) -> Self:
+    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
         x = numeric_values(panel, d, cls.name)
         present = np.isfinite(x)
         weights = np.repeat(panel.weights, panel.lengths)[present]

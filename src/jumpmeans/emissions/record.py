@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from ..panel import Panel
 
 FAMILIES: dict[str, type[Column]] = {
-    family.name: family
-    for family in (Direct, Categorical, Gaussian, Laplace, Poisson, Exponential, Bernoulli)
+    family.name: family for family in (Direct, Categorical, Gaussian, Laplace, Poisson, Exponential, Bernoulli)
 }
 # Costs are filled in pieces so that temporaries stay small however long a sequence is.
 PIECE = 1 << 15
@@ -37,9 +36,7 @@ def family_names(emission: str | Sequence[str], n_columns: int) -> list[str]:
             "give a single name for all columns or a list of the right length."
         )
     if names.count("direct") > 1:
-        raise ValueError(
-            "emission 'direct' must stand for one column only; use 'categorical' for the others."
-        )
+        raise ValueError("emission 'direct' must stand for one column only; use 'categorical' for the others.")
     return names
 
 

@@ -18,32 +18,28 @@ if TYPE_CHECKING:
 def encode_labels(panel: Panel, d: int, known: NDArray[Any]) -> Floats:
     """Index of each value in the known labels, NaN where missing; unseen labels are refused by name."""
     x = panel.values[:, d]
-    if not np.isfinite(x).any():
+    present = np.isfinite(x)
+    if not present.any():
         return x
-    found = panel.labels(d)
     index = {label: i for i, label in enumerate(known.tolist())}
+    found = panel.labels(d)
     unseen = [label for label in found.tolist() if label not in index]
+    categories = panel.categories[d]
+    # the number by which the panel holds each label: itself, or its place among the categories
+    held = found.astype(np.float64) if categories is None else np.arange(len(categories), dtype=np.float64)
+    labels = found if categories is None else categories
     if unseen:
-        code = x if panel.categories[d] is None else np.where(np.isfinite(x), x, -1)
-        target = unseen[0] if panel.categories[d] is None else list(panel.categories[d]).index(unseen[0])
-        row = int(np.flatnonzero(code == target)[0])
+        row = int(np.flatnonzero(x == held[labels.tolist().index(unseen[0])])[0])
         more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
         raise PanelError(
             f"labels of column {panel.columns[d]!r} must be among the known ones {known.tolist()}, got "
             f"{unseen[:5]}{more}, first at {panel.locate(row)}; correct them, or name every label that may "
             "occur by states=[...] (direct) when fitting."
         )
-    if panel.categories[d] is None:
-        values = found.astype(np.float64)
-        code_of = np.array([index[label] for label in found.tolist()], dtype=np.float64)
-        out = np.full(len(x), np.nan)
-        present = np.isfinite(x)
-        out[present] = code_of[np.searchsorted(values, x[present])]
-        return out
-    # labels of the column that never occur need no code
-    code_of = np.array([index.get(label, -1) for label in panel.categories[d].tolist()] + [np.nan])
-    present = np.isfinite(x)
-    return np.asarray(code_of[np.where(present, x, len(code_of) - 1).astype(np.int64)])
+    code_of = np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.float64)
+    out = np.full(len(x), np.nan)
+    out[present] = code_of[np.searchsorted(held, x[present])]
+    return out
 
 
 def with_missing(x: Floats, missing: int) -> NDArray[np.int64]:
@@ -69,9 +65,7 @@ class Direct(Column):
         return f"Direct(labels={self.labels.tolist()})"
 
     @classmethod
-    def blank(
-        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
-    ) -> Self:
+    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
         return cls(labels)
 
     def encode(self, panel: Panel, d: int) -> Floats:
@@ -146,17 +140,13 @@ class Categorical(Column):
         self._table = np.vstack([cost, np.zeros(self.n_states)])
 
     def __repr__(self) -> str:
-        return (
-            f"Categorical(probs={np.array2string(self.probs, precision=3)}, symbols={self.symbols.tolist()})"
-        )
+        return f"Categorical(probs={np.array2string(self.probs, precision=3)}, symbols={self.symbols.tolist()})"
 
     def _with(self, probs: Floats) -> Self:
         return type(self)(probs, self.symbols, self.pseudo_count)
 
     @classmethod
-    def blank(
-        cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None
-    ) -> Self:
+    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
         symbols = panel.labels(d)
         if len(symbols) == 0:
             raise PanelError(
@@ -166,9 +156,7 @@ class Categorical(Column):
         if pseudo_count is None:
             present = np.isfinite(panel.values[:, d])
             pseudo_count = (
-                EVEN_SHARE
-                * float(np.repeat(panel.weights, panel.lengths)[present].sum())
-                / (n_states * len(symbols))
+                EVEN_SHARE * float(np.repeat(panel.weights, panel.lengths)[present].sum()) / (n_states * len(symbols))
             )
         return cls(np.full((n_states, len(symbols)), 1.0 / len(symbols)), symbols, pseudo_count)
 
@@ -182,7 +170,7 @@ class Categorical(Column):
         present = np.isfinite(x)
         N = len(self.symbols)
         cell = states[present] * N + x[present].astype(np.int64)
-        counts = np.bincount(cell, weights=weights[present], minlength=self.n_states * N)
+        counts = np.bincount(cell, weights=weights[present], minlength=self.n_states * N).astype(np.float64)
         return SymbolCounts(counts.reshape(self.n_states, N))
 
     def soft_stats(self, x: Floats, probs: Floats) -> SymbolCounts:

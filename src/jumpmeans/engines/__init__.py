@@ -15,11 +15,7 @@ def get_engine(engine: Any) -> Engine:
     if isinstance(engine, str):
         if engine == "threads":
             return Threads()
-        raise ValueError(
-            f"engine must be 'threads' or an engine object such as Threads(n_jobs=4), got {engine!r}."
-        )
+        raise ValueError(f"engine must be 'threads' or an engine object such as Threads(n_jobs=4), got {engine!r}.")
     if not hasattr(engine, "sweep") or not hasattr(engine, "smooth"):
-        raise ValueError(
-            f"engine must be 'threads' or an engine object such as Threads(n_jobs=4), got {engine!r}."
-        )
+        raise ValueError(f"engine must be 'threads' or an engine object such as Threads(n_jobs=4), got {engine!r}.")
     return engine  # type: ignore[no-any-return]

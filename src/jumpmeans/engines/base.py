@@ -44,7 +44,7 @@ class Search(NamedTuple):
     rounds: int = 1
 
 
-class NoPath(Exception):
+class NoPathError(Exception):
     """Internal: sequence `sequence` has no path of finite cost; it dies at `row` (within the sequence)."""
 
     def __init__(self, sequence: int, row: int) -> None:
@@ -153,12 +153,13 @@ def run_block(
     row_states = dwells.row_states[lines]
     where = sweep_block(
         sequences.tau[lines], np.isfinite(x).any(axis=1), offsets - offsets[0],
-        sequences.ends[own], sequences.weights[own], params.emission.cost(x, weights.emission), params.rates, costs, tuple(search),
+        sequences.ends[own], sequences.weights[own],
+        params.emission.cost(x, weights.emission), params.rates, costs, tuple(search),
         slots - slots[0], dwells.states[room], dwells.starts[room], dwells.rows[room], dwells.counts[own],
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
     if where[0] >= 0:
-        raise NoPath(int(own.start + where[0]), int(where[1]))
+        raise NoPathError(int(own.start + where[0]), int(where[1]))
     row_weights = np.repeat(sequences.weights[own], np.diff(offsets))
     emission = params.emission.stats(x, row_states, row_weights)
     return Stats(exits, time, log_time, jumps, run_state, run_time, sequences.weights[own], emission)
@@ -203,9 +204,7 @@ class Expected(NamedTuple):
     log_lik: Floats
 
 
-def smooth_one(
-    sequences: Sequences, b: int, propagator: Propagator, posterior: Floats, log_lik: Floats
-) -> None:
+def smooth_one(sequences: Sequences, b: int, propagator: Propagator, posterior: Floats, log_lik: Floats) -> None:
     """Posterior of the rows of block b (OUT) and log-likelihood of its sequences (OUT)."""
     own, lines = sequences.block(b)
     offsets = sequences.offsets[own.start : own.stop + 1]
@@ -215,7 +214,7 @@ def smooth_one(
         process.initial_probs, *propagator.tables, posterior[lines], log_lik[own],
     )  # fmt: skip
     if where[0] >= 0:
-        raise NoPath(int(own.start + where[0]), int(where[1]))
+        raise NoPathError(int(own.start + where[0]), int(where[1]))
 
 
 def expect_one(sequences: Sequences, b: int, propagator: Propagator) -> Expected:
@@ -233,7 +232,7 @@ def expect_one(sequences: Sequences, b: int, propagator: Propagator) -> Expected
         posterior, log_lik, S, R, first,
     )  # fmt: skip
     if where[0] >= 0:
-        raise NoPath(int(own.start + where[0]), int(where[1]))
+        raise NoPathError(int(own.start + where[0]), int(where[1]))
     posterior *= np.repeat(sequences.weights[own], np.diff(offsets))[:, None]
     return Expected(R + propagator.transform(S), first, process.emission.soft_stats(x, posterior), log_lik)
 
@@ -251,9 +250,7 @@ def join_expected(parts: list[Expected]) -> Expected:
 class Engine(Protocol):
     """Where the blocks run."""
 
-    def sweep(
-        self, sequences: Sequences, dwells: Dwells, params: Params, weights: Weights, search: Search
-    ) -> Stats:
+    def sweep(self, sequences: Sequences, dwells: Dwells, params: Params, weights: Weights, search: Search) -> Stats:
         """Decode all blocks into `dwells`; statistics joined in sequence order."""
 
     def smooth(self, sequences: Sequences, process: Process) -> tuple[Floats, Floats]:

@@ -45,15 +45,11 @@ class Threads:
         with ThreadPoolExecutor(jobs) as pool:
             return list(pool.map(work, range(n)))
 
-    def sweep(
-        self, sequences: Sequences, dwells: Dwells, params: Params, weights: Weights, search: Search
-    ) -> Stats:
+    def sweep(self, sequences: Sequences, dwells: Dwells, params: Params, weights: Weights, search: Search) -> Stats:
         """Decode all blocks into `dwells`; statistics joined in sequence order."""
         costs = jump_costs(params.transition_probs, weights.transition)
         return join_stats(
-            self._map(
-                lambda b: run_block(sequences, dwells, b, params, costs, weights, search), sequences.n_blocks
-            )
+            self._map(lambda b: run_block(sequences, dwells, b, params, costs, weights, search), sequences.n_blocks)
         )
 
     def smooth(self, sequences: Sequences, process: Process) -> tuple[Floats, Floats]:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..engines import get_engine
-from ..engines.base import NoPath, Sequences
+from ..engines.base import NoPathError, Sequences
 from ..errors import InfeasibleError
 from ..panel import Panel
 from ..params import Process
@@ -26,7 +26,7 @@ def as_panel(data: Any) -> Panel:
     return data if isinstance(data, Panel) else Panel.from_frame(data)
 
 
-def no_path(panel: Panel, error: NoPath, why: str) -> InfeasibleError:
+def no_path(panel: Panel, error: NoPathError, why: str) -> InfeasibleError:
     """The error a user can act on, from the internal one."""
     first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
     row = min(max(int(first) + error.row - 1, int(first)), int(last) - 1)
@@ -61,7 +61,7 @@ class MarkovReadOut(BaseEstimator):  # type: ignore[misc]
         sequences = Sequences.from_panel(panel, self.process_.emission.encode(panel))
         try:
             return get_engine(self.engine).smooth(sequences, self.process_)[0]
-        except NoPath as error:
+        except NoPathError as error:
             raise no_path(panel, error, "the fitted process") from None
 
     def predict(self, panel: Any) -> NDArray[Any]:

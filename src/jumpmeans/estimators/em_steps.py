@@ -12,9 +12,7 @@ from ..params import Process
 from .updates import transition_rows
 
 
-def maximise(
-    process: Process, expected: Expected, moves: NDArray[np.bool_], pseudo_count: float = 0.0
-) -> Process:
+def maximise(process: Process, expected: Expected, moves: NDArray[np.bool_], pseudo_count: float = 0.0) -> Process:
     """Process of highest expected log-likelihood; states without any time keep what they have.
 
     `pseudo_count` is added to every allowed jump and first state (and is in the emission already).

@@ -12,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..emissions import FAMILIES, Record, family_names
 from ..engines import get_engine
-from ..engines.base import BEAM_PER_GAP, MAX_ROUNDS, Dwells, Engine, NoPath, Search, Sequences
+from ..engines.base import BEAM_PER_GAP, MAX_ROUNDS, Dwells, Engine, NoPathError, Search, Sequences
 from ..objective import Cost, Stats, Weights, evaluate
 from ..panel import Panel
 from ..params import Params, Process
+from ..progress import History, track
 from ..structure import Structure, jumps_needed
 from ..trajectories import Trajectories
 from ..weighted import weighted_median
@@ -24,11 +25,10 @@ from .em_steps import em_steps
 from .start import start_emission
 from .updates import exact_rates, transition_rows, uniform_rows
 
-
 # α: what a jump never seen is worth; enough that it can return, too little to be felt.
 PSEUDO_COUNT = 0.01
-# Closing EM steps: enough for held-out error to settle; symbols need more.
-REFINE, REFINE_SYMBOLS = 30, 100
+# Closing EM steps: as many as held-out error gains from (see docs/choices.md).
+REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
 # The same for states hidden behind symbols, as a share of the mean count.
 EVEN_SHARE = 0.5
 
@@ -39,6 +39,7 @@ class Run(NamedTuple):
     params: Params
     stats: Stats
     history: list[Cost]
+    timing: History
     converged: bool
 
     @property
@@ -53,8 +54,9 @@ def descend(
 ) -> Run:  # fmt: skip
     """Alternate trajectories and parameters until the objective stops falling; every step is exact."""
     dwells = Dwells.blank(sequences, search.per_gap)
-    leavable = moves.any(axis=1)
+    leavable = np.asarray(moves.any(axis=1))
     history: list[Cost] = []
+    timing = History()
     for _ in range(max_iter):
         stats = engine.sweep(sequences, dwells, params, weights, search)
         params = Params(
@@ -63,9 +65,10 @@ def descend(
             params.emission.update(stats.emission),
         )
         history.append(evaluate(stats, params.rates, params.transition_probs, params.emission, weights))
+        timing.add(history[-1].total)
         if len(history) > 1 and history[-2].total - history[-1].total <= tol * abs(history[-1].total):
-            return Run(params, stats, history, True)
-    return Run(params, stats, history, False)
+            return Run(params, stats, history, timing, True)
+    return Run(params, stats, history, timing, False)
 
 
 class JumpMeans(MarkovReadOut):
@@ -111,11 +114,16 @@ class JumpMeans(MarkovReadOut):
         The exact decoder, or the paper's variant that creates and removes candidates between sweeps.
     first_dwell : "complete" or "running"
         Whether the first dwell is costed as complete, as in the paper, or as one whose start was not seen.
+    refine : int or "auto"
+        Closing EM steps, from the fitted parameters, for `process_`; the last decode then uses its rates, jumps and
+        emission. 0 is the algorithm of the paper; auto: 20 for directly observed states, 10 for measurements,
+        100 for symbols.
 
     Attributes
     ----------
     trajectories_ : Trajectories
-        Best trajectories under the fitted parameters; `decode` of the same panel gives the same.
+        Best trajectories under the fitted parameters (those of `process_` after closing EM steps, else those of
+        the objective); `decode` of the same panel gives the same.
     objective_, objective_history_ : float, (n_iter_,)
         J at the end and after each sweep; never rises.
     cost_ : Cost
@@ -127,6 +135,8 @@ class JumpMeans(MarkovReadOut):
     states_ : (M,)
         Labels of the states: those observed, or 0, 1, ... in the order of their values.
     n_iter_, converged_ : int, bool
+    history_ : History
+        J after each sweep of the best start with the wall and CPU time it took.
 
     Notes
     -----
@@ -199,20 +209,18 @@ class JumpMeans(MarkovReadOut):
         search = self._search(moves)
 
         rng = np.random.default_rng(self.random_state)
-        best: Run | None = None
-        for k in range(self._n_starts(blank)):
+        runs = []
+        for k in track(self._n_starts(blank), "fitting"):
             start = Params(
-                moves.any(axis=1) / typical_gap(panel),
+                np.asarray(moves.any(axis=1)) / typical_gap(panel),
                 uniform_rows(moves),
                 start_emission(blank, x, panel, self.init, rng, first=k == 0),
             )
             try:
-                run = descend(engine, sequences, start, weights, search, moves, self.max_iter, self.tol)
-            except NoPath as error:
+                runs.append(descend(engine, sequences, start, weights, search, moves, self.max_iter, self.tol))
+            except NoPathError as error:
                 raise no_path(panel, error, "the allowed moves") from None
-            if best is None or run.cost.total < best.cost.total:
-                best = run
-        assert best is not None
+        best = min(runs, key=lambda run: run.cost.total)
         if not best.converged:
             warnings.warn(
                 f"the objective still falls after {self.max_iter} sweeps (now {best.cost.total:.6g}); "
@@ -238,6 +246,7 @@ class JumpMeans(MarkovReadOut):
         )
         self.cost_, self.objective_ = run.cost, run.cost.total
         self.objective_history_ = np.array([cost.total for cost in run.history])
+        self.history_ = run.timing
         self.n_iter_, self.converged_ = len(run.history), run.converged
 
         self._weights_, self._search_, self._decoder_ = weights, search._replace(rounds=MAX_ROUNDS), params
@@ -253,21 +262,17 @@ class JumpMeans(MarkovReadOut):
         self.trajectories_ = publish_trajectories(panel, dwells, labels)
 
     def _n_refine(self, emission: Record) -> int:
-        if self.refine != "auto":
+        if not isinstance(self.refine, str):
             return int(self.refine)
-        return (
-            REFINE_SYMBOLS
-            if not emission.is_direct and any(c.is_symbolic for c in emission.columns)
-            else REFINE
-        )
+        if emission.is_direct:
+            return REFINE_DIRECT
+        return REFINE_SYMBOLS if any(column.is_symbolic for column in emission.columns) else REFINE_MEASURED
 
     def _decode(self, panel: Panel, sequences: Sequences) -> tuple[Dwells, Stats]:
         dwells = Dwells.blank(sequences, self._search_.per_gap)
         try:
-            stats = get_engine(self.engine).sweep(
-                sequences, dwells, self._decoder_, self._weights_, self._search_
-            )
-        except NoPath as error:
+            stats = get_engine(self.engine).sweep(sequences, dwells, self._decoder_, self._weights_, self._search_)
+        except NoPathError as error:
             raise no_path(panel, error, "the allowed moves") from None
         return dwells, stats
 
@@ -292,13 +297,15 @@ class JumpMeans(MarkovReadOut):
         ):  # fmt: skip
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}.")
-        for name, least in (("n_states", 1), ("n_init", 1), ("max_iter", 1), ("jumps_per_gap", 1)):
+        for name, least in (
+            ("n_states", 1),
+            ("n_init", 1),
+            ("max_iter", 1),
+            ("jumps_per_gap", 1),
+            ("refine", 0),
+        ):
             value = getattr(self, name)
-            if (
-                value is not None
-                and value != "auto"
-                and (not isinstance(value, int | np.integer) or value < least)
-            ):
+            if value is not None and value != "auto" and (not isinstance(value, int | np.integer) or value < least):
                 raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
 
     def _blank_emission(self, panel: Panel) -> tuple[Record, NDArray[Any]]:
@@ -309,15 +316,12 @@ class JumpMeans(MarkovReadOut):
         elif self.states is not None:
             raise ValueError("states must be given only for emission 'direct'; hidden states are numbered.")
         elif self.n_states is None:
-            raise ValueError(
-                f"n_states must be given for hidden states (emission={self.emission!r}), got None."
-            )
+            raise ValueError(f"n_states must be given for hidden states (emission={self.emission!r}), got None.")
         else:
             labels = np.arange(self.n_states)
         symbols = None if isinstance(self.pseudo_count, str) else np.ravel(self.pseudo_count)[-1]
         return Record(
-            FAMILIES[name].blank(panel, d, len(labels), labels.tolist(), symbols)
-            for d, name in enumerate(names)
+            FAMILIES[name].blank(panel, d, len(labels), labels.tolist(), symbols) for d, name in enumerate(names)
         ), labels
 
     def _direct_labels(self, panel: Panel, d: int) -> NDArray[Any]:
@@ -357,9 +361,7 @@ class JumpMeans(MarkovReadOut):
         if isinstance(self.emission_weight, str):
             emission = blank.auto_weights(x, panel)
         else:
-            emission = np.array(
-                np.broadcast_to(np.asarray(self.emission_weight, np.float64), len(blank.columns))
-            )
+            emission = np.array(np.broadcast_to(np.asarray(self.emission_weight, np.float64), len(blank.columns)))
         auto = {
             "transition_weight": 1.0, "prior_dwell_count": 1.0, "prior_dwell_time": typical_gap(panel),
             "pseudo_count": even_jumps(panel, blank),
@@ -431,9 +433,7 @@ def publish_trajectories(panel: Panel, dwells: Dwells, labels: NDArray[Any]) -> 
     starts[jump] = np.clip(starts[jump], np.nextafter(before[jump], np.inf), after[jump])
     for k in np.flatnonzero(jump[1:] & (starts[1:] <= starts[:-1])) + 1:
         starts[k] = min(np.nextafter(starts[k - 1], np.inf), after[k])
-    return Trajectories(
-        dwells.states[index], starts, offsets, panel.end_times, panel.ids, labels, panel.clock
-    )
+    return Trajectories(dwells.states[index], starts, offsets, panel.end_times, panel.ids, labels, panel.clock)
 
 
 def estimate_process(

@@ -59,9 +59,7 @@ def quantile_emission(blank: Record, x: Floats, weights: Floats) -> Record:
     return blank.update(blank.stats(x[rows], states, weights[rows]))
 
 
-def cluster_emission(
-    blank: Record, x: Floats, features: Floats, weights: Floats, rng: np.random.Generator
-) -> Record:
+def cluster_emission(blank: Record, x: Floats, features: Floats, weights: Floats, rng: np.random.Generator) -> Record:
     """Emission of a k-means clustering of rows by their features.
 
     The first centres are drawn k-means++ fashion along the sorted rows, so that neither the order of

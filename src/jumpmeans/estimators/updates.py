@@ -10,9 +10,7 @@ from ..objective import Stats, Weights
 Floats = NDArray[np.float64]
 
 
-def exact_rate(
-    exits: float, time: float, run_times: Floats, run_weights: Floats, a: float, b: float
-) -> float:
+def exact_rate(exits: float, time: float, run_times: Floats, run_weights: Floats, a: float, b: float) -> float:
     """λ that minimises Σ h(λ t) + Σ g(λ y) + b λ - a ln λ.
 
     The derivative times λ is λ (b + T) - (a + K) + Σ w (λ y - 1)₊, increasing and piecewise linear with

@@ -65,9 +65,7 @@ def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap
             left = lo
             for i in range(first, k):
                 if budget > 0:
-                    n = _append(
-                        cand_time, cand_row, n, lo, jump_time[i], left + 0.5 * (jump_time[i] - left), row
-                    )
+                    n = _append(cand_time, cand_row, n, lo, jump_time[i], left + 0.5 * (jump_time[i] - left), row)
                     budget -= 1
                 n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
                 left = jump_time[i]

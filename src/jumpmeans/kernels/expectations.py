@@ -32,12 +32,7 @@ def _divided_difference(ek, el, dk, inverse, t):
         1.0
         + z
         / 3.0
-        * (
-            1.0
-            + z
-            / 4.0
-            * (1.0 + z / 5.0 * (1.0 + z / 6.0 * (1.0 + z / 7.0 * (1.0 + z / 8.0 * (1.0 + z / 9.0)))))
-        )
+        * (1.0 + z / 4.0 * (1.0 + z / 5.0 * (1.0 + z / 6.0 * (1.0 + z / 7.0 * (1.0 + z / 8.0 * (1.0 + z / 9.0))))))
     )
     return el * t * series
 
@@ -154,9 +149,7 @@ def expect_block(
         if open_end > 0.0:
             a = posterior[last - 1]
             if use_eigen:
-                add_by_eigen(
-                    a, ones, open_end, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e
-                )
+                add_by_eigen(a, ones, open_end, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e)
             else:
                 add_by_doubling(a, ones, open_end, w, rate, B, R)
         for l in range(last - 1, first - 1, -1):
@@ -164,7 +157,7 @@ def expect_block(
             a = posterior[l - 1] if l > first else pi
             if t == 0.0:
                 continue
-            least = future_ratio(posterior[l], ahead[l - first], ratio)
+            future_ratio(posterior[l], ahead[l - first], ratio)
             carry(ratio, t, rate, B, table, 1, back, work)
             norm = 0.0
             for s in range(M):

@@ -73,7 +73,7 @@ def _multiply(v, A, out):
 
 @njit(**JIT)
 def carry(v, t, rate, B, table, side, out, work):
-    """out = v e^{Qt} (side 0) or e^{Qt} v (side 1); work : (2, M) scratch."""
+    """Out = v e^{Qt} (side 0) or e^{Qt} v (side 1); work : (2, M) scratch."""
     M = v.shape[0]
     n_digits = table.shape[1]
     x = min(rate * t * FINE, float(RADIX) ** n_digits - 1.0)
@@ -114,10 +114,10 @@ def filter_sequence(tau, log_density, pi, rate, B, table, filtered, ahead, work)
     """
     L, M = log_density.shape
     total = 0.0
-    for l in range(L):
-        a = ahead[l]
-        if l > 0:
-            carry(filtered[l - 1], tau[l] - tau[l - 1], rate, B, table, 0, a, work)
+    for row in range(L):
+        a = ahead[row]
+        if row > 0:
+            carry(filtered[row - 1], tau[row] - tau[row - 1], rate, B, table, 0, a, work)
         elif tau[0] > 0.0:
             carry(pi, tau[0], rate, B, table, 0, a, work)
         else:
@@ -126,17 +126,17 @@ def filter_sequence(tau, log_density, pi, rate, B, table, filtered, ahead, work)
         top = -np.inf
         for s in range(M):
             if a[s] > 0.0:
-                top = max(top, log_density[l, s])
+                top = max(top, log_density[row, s])
         norm = 0.0
         if top > -np.inf:
             for s in range(M):
-                p = a[s] * np.exp(log_density[l, s] - top) if a[s] > 0.0 else 0.0
-                filtered[l, s] = p
+                p = a[s] * np.exp(log_density[row, s] - top) if a[s] > 0.0 else 0.0
+                filtered[row, s] = p
                 norm += p
         if norm == 0.0:
-            return total, l
+            return total, row
         for s in range(M):
-            filtered[l, s] /= norm
+            filtered[row, s] /= norm
         total += top + np.log(norm)
     return total, -1
 
@@ -145,7 +145,7 @@ def filter_sequence(tau, log_density, pi, rate, B, table, filtered, ahead, work)
 def future_ratio(posterior, ahead, ratio):
     """Posterior over prediction of a row, (M,) OUT: what the future says of a state, up to a common factor.
 
-    Scaled to at most 1, so that a barely possible row cannot overflow; returns the factor.
+    Scaled to at most 1, so that a barely possible row cannot overflow.
     """
     M = posterior.shape[0]
     least = np.inf
@@ -154,7 +154,6 @@ def future_ratio(posterior, ahead, ratio):
             least = min(least, ahead[s])
     for s in range(M):
         ratio[s] = posterior[s] * (least / ahead[s]) if posterior[s] > 0.0 else 0.0
-    return least
 
 
 @njit(**JIT)
@@ -186,13 +185,13 @@ def smooth_block(tau, offsets, log_density, pi, rate, B, table, posterior, log_l
             where[0] = i
             where[1] = died
             return where
-        for l in range(last - 2, first - 1, -1):
-            future_ratio(posterior[l + 1], ahead[l + 1 - first], ratio)
-            carry(ratio, tau[l + 1] - tau[l], rate, B, table, 1, back, work)
+        for row in range(last - 2, first - 1, -1):
+            future_ratio(posterior[row + 1], ahead[row + 1 - first], ratio)
+            carry(ratio, tau[row + 1] - tau[row], rate, B, table, 1, back, work)
             norm = 0.0
             for s in range(M):
-                posterior[l, s] *= back[s]
-                norm += posterior[l, s]
+                posterior[row, s] *= back[s]
+                norm += posterior[row, s]
             for s in range(M):
-                posterior[l, s] /= norm
+                posterior[row, s] /= norm
     return where

@@ -41,7 +41,9 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
     """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; the states stay.
 
     A jump stays between the observations around it; blank rows (not seen, (L,) bool) do not hold it, and
-    rows (IN, OUT) follows where it passes some. work : (8, >= n) scratch. Returns the KKT residual: largest projected gradient relative to its terms.
+    rows (IN, OUT) follows where it passes some. work : (8, >= n) scratch.
+
+    Returns the KKT residual: largest projected gradient relative to its terms.
     """
     K = n - 1
     if K == 0:
@@ -63,9 +65,7 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
             k = i if sweep == 0 else n - i
             left = starts[k - 1]
             right = starts[k + 1] if k < K else end
-            b = _between(
-                left, right, lam[states[k - 1]], lam[states[k]], first_running and k == 1, k == K, starts[k]
-            )
+            b = _between(left, right, lam[states[k - 1]], lam[states[k]], first_running and k == 1, k == K, starts[k])
             b = min(max(b, low[k]), high[k])
             # rounding must not close a complete dwell
             if b > left and (b < right or k == K):

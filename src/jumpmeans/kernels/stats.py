@@ -7,9 +7,7 @@ from ..objective import JIT
 
 
 @njit(**JIT)
-def add_trajectory(
-    states, starts, n, end, weight, first_running, exits, time, log_time, jumps, run_state, run_time
-):
+def add_trajectory(states, starts, n, end, weight, first_running, exits, time, log_time, jumps, run_state, run_time):
     """Add one trajectory to the sums (OUT) of its block; its running dwells go to run_state, run_time (2,).
 
     exits, time, log_time : (M,) number, total and total log of complete dwells; jumps : (M, M) counts.

@@ -71,9 +71,7 @@ def sweep_block(
             if before - value <= SETTLED * (1.0 + abs(value)):
                 break
             before = value
-            n_dwells[i] = trace_back(
-                cand_time, cand_row, from_start, from_state, out, states_i, starts_i, rows_i
-            )
+            n_dwells[i] = trace_back(cand_time, cand_row, from_start, from_state, out, states_i, starts_i, rows_i)
             place_jumps(
                 states_i, starts_i, rows_i, n_dwells[i], tau_i, seen_i, ends[i], lam, first_running == 1, work
             )
