@@ -174,9 +174,7 @@ def boxes(rows, tau, end, seen=None):
             before -= 1
         while after < len(tau) and seen is not None and not seen[after]:
             after += 1
-        out.append(
-            (float(tau[before]) if before >= 0 else 0.0, float(tau[after]) if after < len(tau) else end)
-        )
+        out.append((float(tau[before]) if before >= 0 else 0.0, float(tau[after]) if after < len(tau) else end))
     return out
 
 

@@ -353,9 +353,7 @@ def place(tau, end, jumps, base, per_gap, beam, seen=None):
 
 
 def gap_bounds(tau, end):
-    return [
-        (tau[row - 1] if row > 0 else 0.0, tau[row] if row < len(tau) else end) for row in range(len(tau) + 1)
-    ]
+    return [(tau[row - 1] if row > 0 else 0.0, tau[row] if row < len(tau) else end) for row in range(len(tau) + 1)]
 
 
 def narrow_some(rng, tau):

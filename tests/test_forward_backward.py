@@ -43,9 +43,7 @@ def smooth(tau, log_density, pi, Q, offsets=None):
 CHAIN = np.diag(np.ones(7), 1)
 GENERATORS = {
     "dense": generator([[0, 1.0, 0.2, 0.4], [0.5, 0, 2.0, 0.1], [0.3, 0.3, 0, 0.3], [1.0, 0.01, 0.1, 0]]),
-    "all sizes": generator(
-        [[0, 1e-6, 3e2, 1e-3], [5e5, 0, 1e-5, 0.1], [3.0, 2e-4, 0, 1e6], [1e-6, 7.0, 8e3, 0]]
-    ),
+    "all sizes": generator([[0, 1e-6, 3e2, 1e-3], [5e5, 0, 1e-5, 0.1], [3.0, 2e-4, 0, 1e6], [1e-6, 7.0, 8e3, 0]]),
     "fast and slow": generator([[0, 1e-6], [1e6, 0]]),
     "defective": generator(CHAIN),
     "birth and death": generator(CHAIN + 2 * CHAIN.T),
@@ -251,9 +249,7 @@ def test_expected_statistics(name, rng):
     for i in range(3):
         rows = slice(panel.offsets[i], panel.offsets[i + 1])
         log_density = process.emission.log_density(values[rows, None])
-        parts = reference.expected_statistics(
-            times[rows], panel.end_times[i], log_density, process.initial_probs, Q
-        )
+        parts = reference.expected_statistics(times[rows], panel.end_times[i], log_density, process.initial_probs, Q)
         for total, part in zip((time, jumps, first), parts, strict=True):
             total += weights[i] * part
     np.testing.assert_allclose(np.diag(got.integrals), time, rtol=1e-9, atol=1e-12)

@@ -88,9 +88,7 @@ def test_equals_the_judge(first_running, rng):
         best = reference.place_jumps(states, starts, rows, tau, end, lam, first_running)
         judged = dwell_cost(states, best, end, lam, first_running)
         assert cost <= judged + 1e-12 * (1 + judged)
-        assert judged <= cost + 1e-7 * (
-            1 + cost
-        )  # the judge itself is right: bisection crawls, but gets near
+        assert judged <= cost + 1e-7 * (1 + cost)  # the judge itself is right: bisection crawls, but gets near
 
 
 @given(seed=SEEDS)

@@ -177,9 +177,7 @@ MEANS = [Gaussian, Laplace, Poisson, Exponential, Bernoulli]
 def direct_sum(name, theta, x, states, weights):
     d = reference.DIVERGENCE[name]
     return math.fsum(
-        w * d(value, theta[s])
-        for value, s, w in zip(x, states, weights, strict=True)
-        if not math.isnan(value)
+        w * d(value, theta[s]) for value, s, w in zip(x, states, weights, strict=True) if not math.isnan(value)
     )
 
 
@@ -229,9 +227,7 @@ def test_totals_follow_without_another_pass(family, rng):
         x[rng.random(n) < 0.2] = np.nan
         states, weights = rng.integers(0, M, n), rng.choice([1.0, 2.0, 0.3], n)
         whole = column.stats(x, states, weights)
-        parts = column.stats(x[:15], states[:15], weights[:15]) + column.stats(
-            x[15:], states[15:], weights[15:]
-        )
+        parts = column.stats(x[:15], states[:15], weights[:15]) + column.stats(x[15:], states[15:], weights[15:])
         for stats in (whole, parts):
             for theta in (column, column.update(whole), family(start_of(family, rng, M))):
                 expected = direct_sum(family.name, theta.means, x, states, weights)
@@ -315,9 +311,7 @@ def test_statistics_of_a_trajectory(first_running, rng):
                 expected["time"][states[k]] += weight * t
                 expected["log"][states[k]] += weight * math.log(t)
         assert run_state.tolist() == [0 if first_running else -1, 0]
-        np.testing.assert_allclose(
-            run_time, [starts[1] if first_running else 0.0, end - starts[-1]], rtol=1e-15
-        )
+        np.testing.assert_allclose(run_time, [starts[1] if first_running else 0.0, end - starts[-1]], rtol=1e-15)
     for got, want in zip((exits, time, log_time, jumps), expected.values(), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
 

@@ -6,90 +6,27 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from numbers import Integral, Real
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from jumpmeans.clock import DAY, Clock
+from jumpmeans.columns import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    all_integers,
+    read_column,
+    read_keys,
+    read_numbers,
+    read_times,
+    read_values,
+)
 from jumpmeans.errors import MissingExtraError, PanelError
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-AnyArray = npt.NDArray[Any]
-
-_DAY = np.timedelta64(1, "D")
-_MICROSECONDS_PER_DAY = 86_400_000_000
-_EARLIEST, _LATEST = np.datetime64("1678-01-01", "s"), np.datetime64("2262-01-01", "s")  # datetime64[ns]
-_LARGEST_INTEGER = 2.0**53  # beyond it float64 cannot tell neighbouring integers apart
-
-
-@dataclass(frozen=True)
-class Clock:
-    """How dates are kept as numbers: float days since an origin.
-
-    Parameters
-    ----------
-    origin : datetime64[ns]
-        The date of day 0; in UTC when there is a zone.
-    zone : str or None
-        The time zone of the caller's dates, None for dates without one.
-
-    Examples
-    --------
-    >>> clock = Clock(np.datetime64("2024-03-01", "ns"))
-    >>> clock.encode(["2024-03-02T12:00"])
-    array([1.5])
-    >>> clock.decode([1.5])
-    array(['2024-03-02T12:00:00.000000000'], dtype='datetime64[ns]')
-    """
-
-    origin: np.datetime64
-    zone: str | None = None
-
-    def decode(self, days: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
-        """Dates of the given days, to the microsecond.
-
-        Parameters
-        ----------
-        days : array_like of float
-            Days since the origin; NaN becomes NaT.
-
-        Returns
-        -------
-        ndarray of datetime64[ns], same shape
-            In UTC when the clock has a zone.
-        """
-        days = np.asarray(days, dtype=np.float64)
-        missing = np.isnan(days)
-        steps = np.rint(np.where(missing, 0.0, days) * _MICROSECONDS_PER_DAY).astype("timedelta64[us]")
-        return np.where(missing, np.datetime64("NaT", "ns"), self.origin + steps.astype("timedelta64[ns]"))
-
-    def encode(self, dates: Any) -> FloatArray:
-        """Days since the origin of the given dates; the inverse of `decode`.
-
-        Parameters
-        ----------
-        dates : sequence, shape (k,)
-            datetime64 (read as UTC when the clock has a zone), Python dates or datetimes, or ISO strings.
-
-        Returns
-        -------
-        ndarray of float64, shape (k,)
-        """
-        stamps, zone = _read_times(dates, parse=True)
-        if stamps.dtype.kind != "M":
-            raise PanelError(f"these times must be dates, like those of the panel, got {stamps[:5]}.")
-        from_numpy = isinstance(dates, np.ndarray) and dates.dtype.kind == "M"
-        if not from_numpy and (zone is None) != (self.zone is None):
-            wanted = "without a time zone" if self.zone is None else f"with a time zone (such as {self.zone})"
-            raise PanelError(f"dates must be {wanted}, like those of the panel; convert them first.")
-        days: FloatArray = (stamps - self.origin) / _DAY
-        return days
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -257,7 +194,7 @@ class Panel:
         >>> Panel.from_arrays([0, 1, 2], [5.0, 5.5, 7.0], ids=[1, 1, 1]).lengths
         array([3])
         """
-        array = _read_column(values)
+        array = read_column(values)
         if array.ndim not in (1, 2):
             raise PanelError(f"values must have shape (n,) or (n, D), got {array.shape}.")
         if array.ndim == 1:
@@ -296,13 +233,13 @@ class Panel:
             raise PanelError(f"all columns must have one entry per row, got lengths {sorted(sizes)}.")
         if sizes == {0}:
             raise PanelError("a panel must have at least one row, got none; was everything filtered out?")
-        keys, codes = _read_keys(ids, "ids")
-        stamps, zone = _read_times(times)
+        keys, codes = read_keys(ids, "ids")
+        stamps, zone = read_times(times)
         clock = None
         if stamps.dtype.kind == "M":
             clock = Clock(np.fmin.reduce(stamps), zone)
-            stamps = (stamps - clock.origin) / _DAY
-        encoded = [_read_values(x, name) for x, name in zip(values, columns, strict=True)]
+            stamps = (stamps - clock.origin) / DAY
+        encoded = [read_values(x, name) for x, name in zip(values, columns, strict=True)]
         rows = np.argsort(codes, kind="stable")
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes))])
         times = stamps[rows]
@@ -318,14 +255,14 @@ class Panel:
             rows=rows,
             columns=tuple(columns),
             categories=tuple(labels for _, labels in encoded),
-            integer=tuple(labels is None and _all_integers(x) for x, labels in encoded),
+            integer=tuple(labels is None and all_integers(x) for x, labels in encoded),
             clock=clock,
         )
         extra: dict[str, Any] = {}
         if weights is not None:
-            extra["weights"] = panel._per_sequence(_read_numbers(weights, "weights"), "weights")
+            extra["weights"] = panel._per_sequence(read_numbers(weights, "weights"), "weights")
         if groups is not None:
-            names, group_codes = _read_keys(groups, "groups")
+            names, group_codes = read_keys(groups, "groups")
             extra["groups"] = names[panel._per_sequence(group_codes, "groups")]
         for name, window in (("start_times", start_times), ("end_times", end_times)):
             if window is not None:
@@ -547,9 +484,9 @@ class Panel:
         if np.ndim(t) == 0:
             scalar: FloatArray = self.encode_times(np.asarray(t)[None])[0]
             return scalar
-        if self.clock is not None and _read_column(t).dtype.kind not in "iuf":
+        if self.clock is not None and read_column(t).dtype.kind not in "iuf":
             return self.clock.encode(t)
-        stamps, _ = _read_times(t)
+        stamps, _ = read_times(t)
         if stamps.dtype.kind == "M":
             raise PanelError(f"times must be numbers, as in the panel, got dates such as {stamps[0]}.")
         return stamps
@@ -658,7 +595,7 @@ class Panel:
         for x, name, categories in zip(values.T, self.columns, self.categories, strict=True):
             if categories is not None and not np.isin(x[~np.isnan(x)], np.arange(len(categories))).all():
                 raise PanelError(f"column {name!r} must hold indices into its {len(categories)} labels.")
-        integer = tuple(flag and _all_integers(x) for flag, x in zip(self.integer, values.T, strict=True))
+        integer = tuple(flag and all_integers(x) for flag, x in zip(self.integer, values.T, strict=True))
         return dataclasses.replace(self, values=values, integer=integer)
 
     def insert_times(self, ids: Any, times: Any) -> tuple[Panel, IntArray]:
@@ -774,9 +711,6 @@ class Panel:
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
 
-# ------------------------------------------------------- columns of any origin
-
-
 def _count(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
@@ -788,143 +722,3 @@ def _nearest(name: Any, known: Iterable[Any]) -> str:
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
     return f"{hint}; there are {', '.join(names[:10])}{more}"
-
-
-def _all_integers(x: FloatArray) -> bool:
-    present = x[~np.isnan(x)]
-    return bool(np.all((present == np.rint(present)) & (np.abs(present) <= _LARGEST_INTEGER)))
-
-
-def _is_missing(x: Any) -> bool:
-    return x is None or (isinstance(x, float | datetime) and x != x)  # in pandas a missing date is a datetime
-
-
-def _is_number(kind: type) -> bool:
-    return issubclass(kind, Real | Decimal) and not issubclass(kind, bool)
-
-
-def _as_series(column: Any) -> Any:
-    return nw.from_native(column, series_only=True, pass_through=True)
-
-
-def _read_column(column: Any) -> AnyArray:
-    """Array of numbers, booleans, dates, or else objects with None for what is missing."""
-    series = _as_series(column)
-    framed = isinstance(series, nw.Series)
-    array: AnyArray = series.to_numpy() if framed else np.asarray(column)
-    if array.dtype.kind in "iufbmM":
-        return array
-    objects = np.array(array if framed else column, dtype=object)  # of a list, so that 1 and "1" stay apart
-    missing = series.is_null().to_numpy() if framed else np.frompyfunc(_is_missing, 1, 1)(objects).astype(bool)
-    objects[missing] = None
-    return objects
-
-
-def _read_numbers(column: Any, name: str) -> FloatArray:
-    array = _read_column(column)
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise PanelError(f"{name} must be numbers, got {array.dtype} values such as {array[0]!r}.") from None
-
-
-def _read_keys(column: Any, name: str) -> tuple[AnyArray, IntArray]:
-    """Distinct integers or strings in order of first appearance, and the index of each row into them."""
-    array = _read_column(column)
-    items = array.tolist()
-    if array.dtype.kind == "f":
-        items = [int(x) if x.is_integer() else None if x != x else x for x in items]
-    index = {key: i for i, key in enumerate(dict.fromkeys(items))}
-    if None in index:
-        row = items.index(None)
-        raise PanelError(f"{name} must not be missing, got none at row {row}; fill it in or drop the row.")
-    first_rows: dict[str, int] = {}
-    for kind in set(map(type, items)):
-        word = "string" if issubclass(kind, str) else "integer" if _is_integer(kind) else kind.__name__
-        first_rows[word] = next(i for i, x in enumerate(items) if type(x) is kind)
-    if len(first_rows) > 1 or not first_rows.keys() <= {"integer", "string"}:
-        got = " and ".join(f"{items[i]!r} at row {i}" for i in sorted(first_rows.values())[:2])
-        raise PanelError(f"{name} must be all integers or all strings, got {got}; convert the column.")
-    keys = np.array(list(index), dtype=object if "string" in first_rows else None)
-    return keys, np.fromiter(map(index.__getitem__, items), np.int64, len(items))
-
-
-def _is_integer(kind: type) -> bool:
-    return issubclass(kind, Integral) and not issubclass(kind, bool)
-
-
-def _read_values(column: Any, name: str) -> tuple[FloatArray, AnyArray | None]:
-    """Numbers and None, or indices into sorted labels and the labels; NaN is missing."""
-    array = _read_column(column)
-    if array.dtype.kind in "iuf":
-        x = array.astype(np.float64)
-        if array.dtype.kind != "f" and np.any(np.abs(x) > _LARGEST_INTEGER):
-            raise PanelError(f"integers in column {name!r} must be below 2**53; make larger ones strings.")
-        return x, None
-    if array.dtype.kind in "mM":
-        raise PanelError(f"values must be numbers or labels, got dates or durations in column {name!r}.")
-    items = array.tolist()
-    kinds = set(map(type, items)) - {type(None)}
-    if all(map(_is_number, kinds)):
-        return _floats(items), None
-    if kinds <= {bool, np.bool_}:
-        return _floats(items), np.array([False, True])
-    items = [None if x is None else str(x) for x in items]
-    labels = sorted(set(items) - {None})
-    index: dict[str | None, float] = {label: k for k, label in enumerate(labels)}
-    index[None] = np.nan
-    return np.fromiter(map(index.__getitem__, items), np.float64, len(items)), np.array(labels, dtype=object)
-
-
-def _floats(items: list[Any]) -> FloatArray:
-    return np.array([np.nan if x is None else float(x) for x in items])
-
-
-def _read_times(column: Any, parse: bool = False) -> tuple[AnyArray, str | None]:
-    """Numbers, or datetime64[ns] (in UTC if zoned) and the zone; strings pass for dates only with `parse`."""
-    zone: str | None = getattr(getattr(_as_series(column), "dtype", None), "time_zone", None)
-    array = _read_column(column)
-    if array.dtype.kind in "iuf":
-        return array.astype(np.float64), None
-    if array.dtype == object:
-        items = [_parse_date(x) if parse and isinstance(x, str) else x for x in array.tolist()]
-        kinds = {kind: _is_number(kind) for kind in set(map(type, items)) - {type(None)}}
-        wrong = [kind for kind, number in kinds.items() if not number and not issubclass(kind, date)]
-        if wrong:
-            row = next(i for i, x in enumerate(items) if type(x) is wrong[0])
-            step = "parse the dates first (read_panel does)" if wrong[0] is str else "convert the column"
-            raise PanelError(f"times must be numbers or dates, got {items[row]!r} at row {row}; {step}.")
-        if all(kinds.values()):
-            return _floats(items), None
-        if any(kinds.values()):
-            raise PanelError("times must be all numbers or all dates, got both; convert the column.")
-        array, zone = _read_datetimes(items)
-    if array.dtype.kind != "M":
-        raise PanelError(f"times must be numbers or dates, got {array.dtype}; convert the column.")
-    seconds = array.astype("datetime64[s]")
-    outside = np.flatnonzero((seconds < _EARLIEST) | (seconds >= _LATEST))
-    if outside.size:
-        row = outside[0]
-        raise PanelError(f"dates must lie in the years 1678 to 2261, got {array[row]} at row {row}.")
-    return array.astype("datetime64[ns]"), zone
-
-
-def _parse_date(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise PanelError(f"dates must be ISO dates such as 2024-03-01T12:30, got {text!r}.") from None
-
-
-def _read_datetimes(items: list[Any]) -> tuple[AnyArray, str | None]:
-    """Python dates as datetime64 in UTC, and 'UTC' if they have a zone."""
-    zoned = [isinstance(x, datetime) and x.tzinfo is not None for x in items]
-    plain = [x is not None and not has_zone for x, has_zone in zip(items, zoned, strict=True)]
-    if any(zoned) and any(plain):
-        raise PanelError(
-            "dates must all have a time zone or all have none, got one with a zone at row "
-            f"{zoned.index(True)} and one without at row {plain.index(True)}; convert them to one kind."
-        )
-    if any(zoned):
-        items = [x if x is None else x.astimezone(UTC).replace(tzinfo=None) for x in items]
-    return np.array(items, dtype="datetime64[us]"), "UTC" if any(zoned) else None

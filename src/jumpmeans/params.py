@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from .emissions import Record
+from .emissions import Direct, Record, as_record
 
 Floats = NDArray[np.float64]
 
@@ -60,8 +59,6 @@ class Process:
     states: NDArray[Any] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        from .emissions import Direct, as_record
-
         rates = np.atleast_1d(np.asarray(self.rates, dtype=np.float64))
         M = len(rates)
         P = np.asarray(self.transition_probs, dtype=np.float64)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from .panel import Clock
+    from .clock import Clock
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ def weighted_quantile(x: Floats, weights: Floats, q: Floats) -> Floats:
     order = np.argsort(x, kind="stable")
     reached = np.cumsum(weights[order])
     index = np.searchsorted(reached, np.asarray(q) * reached[-1])
-    return np.asarray(x[order][np.minimum(index, len(x) - 1)])
+    return np.asarray(x[order[np.minimum(index, len(x) - 1)]])
 
 
 def weighted_median(x: Floats, weights: Floats) -> float:

@@ -35,9 +35,9 @@ def start_emission(
         return blank.update(blank.stats(x, np.zeros(len(x), np.int64), weights))
     if init == "noise":
         return blank.noisy(x, rng)
-    features = blank.features(x)
-    if first and features.shape[1] == 1:
+    if first and len(blank.columns) == 1 and not blank.columns[0].is_symbolic:
         return quantile_emission(blank, x, weights)
+    features = blank.features(x)
     rows = np.flatnonzero(np.isfinite(features).any(axis=1))
     if any(column.is_symbolic for column in blank.columns):
         gaps, gap_weights = panel.gaps()
@@ -53,10 +53,11 @@ def start_emission(
 
 def quantile_emission(blank: Record, x: Floats, weights: Floats) -> Record:
     """States that share the values of a single column evenly, in order."""
-    rows = np.flatnonzero(np.isfinite(x[:, 0]))
-    edges = weighted_quantile(x[rows, 0], weights[rows], np.arange(1, blank.n_states) / blank.n_states)
-    states = np.searchsorted(edges, x[rows, 0], side="left")
-    return blank.update(blank.stats(x[rows], states, weights[rows]))
+    seen = np.isfinite(x[:, 0])
+    if not seen.all():
+        x, weights = x[seen], weights[seen]
+    edges = weighted_quantile(x[:, 0], weights, np.arange(1, blank.n_states) / blank.n_states)
+    return blank.update(blank.stats(x, np.searchsorted(edges, x[:, 0], side="left"), weights))
 
 
 def cluster_emission(blank: Record, x: Floats, features: Floats, weights: Floats, rng: np.random.Generator) -> Record:

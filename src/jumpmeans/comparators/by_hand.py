@@ -1,0 +1,517 @@
+"""What people do by hand: the most common value, the last one carried forward, a line between two, a kernel smoother."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from ..emissions import FAMILIES, family_names
+from ..emissions.column import numeric_values
+from ..emissions.symbols import encode_labels, one_hot
+from ..errors import PanelError
+from ..estimators.base import as_panel
+from ..estimators.jump_means import typical_gap
+from ..objective import JIT
+from ..panel import Panel
+from ..weighted import weighted_median
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Bandwidths tried, in typical gaps: 1/4 to 32 by factors of √2; beyond them the plain mean of the sequence.
+NARROWEST, N_BANDWIDTHS = 0.25, 15
+# A value whose weight is below exp(-FAR) of the nearest one's does not change the answer in double precision.
+FAR = 40.0
+
+
+class Readings(NamedTuple):
+    """One column of a panel: values x (n,), NaN where missing, indices into `labels` if it holds labels."""
+
+    x: Floats
+    labels: NDArray[Any] | None
+
+    def decode(self, x: Floats) -> NDArray[Any]:
+        """Predicted numbers or indices as the caller knows them."""
+        return x if self.labels is None else np.asarray(self.labels[x.astype(np.int64)])
+
+
+class ByHand(BaseEstimator):  # type: ignore[misc]
+    """What the methods share: columns one by one, and the most common value where a sequence has none."""
+
+    emission: str | Sequence[str]
+
+    def fit(self, panel: Any, y: None = None) -> Self:
+        """Learn from a panel, or from a frame with columns id, time and value."""
+        panel = as_panel(panel)
+        kinds = self._are_labels(panel)
+        self.labels_: tuple[NDArray[Any] | None, ...] = tuple(
+            panel.labels(d) if is_label else None for d, is_label in enumerate(kinds)
+        )
+        values = []
+        for d, labels in enumerate(self.labels_):
+            column = self._read(panel, d, labels)
+            if not np.isfinite(column.x).any():
+                raise PanelError(
+                    f"column {panel.columns[d]!r} must hold at least one value to learn from, got none; "
+                    "check that the right column was named."
+                )
+            values.append(column.decode(np.array([self._most_common(panel, d, column)]))[0])
+        self.most_common_: tuple[Any, ...] = tuple(values)
+        self._learn(panel)
+        return self
+
+    def predict_value(self, panel: Any) -> NDArray[Any]:
+        """The observation each row should show, in the caller's row order.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+            Its own values are read; a row without one is filled in from the others of its sequence.
+
+        Returns
+        -------
+        values : (n,), or (n, D) for D columns
+        """
+        panel = self._ready(panel)
+        filled = []
+        for d in range(panel.n_columns):
+            column = self._read_known(panel, d)
+            fallback = self.most_common_[d]
+            if column.labels is not None:
+                fallback = column.labels.tolist().index(fallback)
+            x = self._fill(panel, d, column)
+            filled.append(column.decode(np.where(np.isnan(x), fallback, x)))
+        if len(filled) > 1 and any(part.dtype.kind not in "fiu" for part in filled):
+            filled = [part.astype(object) for part in filled]
+        return panel.to_caller_order(filled[0] if len(filled) == 1 else np.column_stack(filled))
+
+    @abstractmethod
+    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+        """(n,) prediction of every row, in panel order; NaN where the sequence has no value."""
+
+    def _learn(self, panel: Panel) -> None:
+        """Whatever else a method learns."""
+        return
+
+    def _most_common(self, panel: Panel, d: int, column: Readings) -> float:
+        return most_common(column, row_weights(panel), None)
+
+    def _ready(self, panel: Any) -> Panel:
+        if not hasattr(self, "most_common_"):
+            raise NotFittedError(f"this {type(self).__name__} must be fitted first; call fit(panel).")
+        panel = as_panel(panel)
+        if panel.n_columns != len(self.labels_):
+            raise PanelError(
+                f"the panel must have {len(self.labels_)} value columns as when fitted, got {panel.n_columns}: "
+                f"{list(panel.columns)}."
+            )
+        return panel
+
+    def _are_labels(self, panel: Panel) -> list[bool]:
+        """Whether each column holds labels."""
+        if isinstance(self.emission, str) and self.emission == "auto":
+            return [labels is not None for labels in panel.categories]
+        return [FAMILIES[name].is_symbolic for name in family_names(self.emission, panel.n_columns)]
+
+    def _read(self, panel: Panel, d: int, labels: NDArray[Any] | None) -> Readings:
+        if labels is None:
+            family = self.emission if isinstance(self.emission, str) else self.emission[d]
+            return Readings(numeric_values(panel, d, family), None)
+        return Readings(encode_labels(panel, d, labels), labels)
+
+    def _read_known(self, panel: Panel, d: int) -> Readings:
+        """A column of a panel that may hold labels which the fitted one did not."""
+        known = self.labels_[d]
+        if known is not None:
+            found, old = panel.labels(d), known.tolist()
+            new = [label for label in found.tolist() if label not in old]
+            if new:
+                known = np.array(old + new, dtype=known.dtype if found.dtype == known.dtype else object)
+        return self._read(panel, d, known)
+
+
+class MostCommon(ByHand):
+    """The most common observation, for every row: the paper's baseline, blind to sequences and times.
+
+    Parameters
+    ----------
+    bins : sequence of float, or {column: sequence of float}, optional
+        Rising bounds for columns of numbers: the prediction is then the median of the values in the
+        most common bin. Without bins it is the median of all values.
+    emission : str or list of str
+        Which columns hold labels: "auto" takes text and booleans for labels and numbers for measurements; a family
+        such as "direct" or "categorical" makes labels of whole numbers too.
+
+    Attributes
+    ----------
+    most_common_ : tuple, length D
+        The prediction for each column; the first of the sorted labels among equally common ones.
+    labels_ : tuple, length D
+        Labels of each column, None for numbers.
+
+    Notes
+    -----
+    A continuous value hardly occurs twice, so "most common" needs bins; held-out error in bins is least
+    when both use the same ones. Sequences count by their weights.
+
+    Examples
+    --------
+    >>> import jumpmeans as jm
+    >>> from jumpmeans.comparators import MostCommon
+    >>> MostCommon(emission="direct").fit(jm.datasets.load_edss()).most_common_
+    (1,)
+    """
+
+    def __init__(self, *, bins: Any = None, emission: str | Sequence[str] = "auto") -> None:
+        self.bins = bins
+        self.emission = emission
+
+    def _most_common(self, panel: Panel, d: int, column: Readings) -> float:
+        bins = self.bins
+        if isinstance(bins, Mapping):
+            unknown = [name for name in bins if name not in panel.columns]
+            if unknown:
+                raise ValueError(f"bins must name columns among {list(panel.columns)}, got {unknown}.")
+            bins = bins.get(panel.columns[d])
+        return most_common(column, row_weights(panel), bins)
+
+    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+        return np.full(panel.n_observations, np.nan)
+
+
+class CarriedForward(ByHand):
+    """The last value seen, carried forward in time; before the first value of a sequence, that one.
+
+    Parameters
+    ----------
+    emission : str or list of str
+        Which columns hold labels, as in `MostCommon`. It decides only what stands in for sequences without a value.
+
+    Attributes
+    ----------
+    most_common_ : tuple, length D
+        What a sequence without any value shows: the most common label, or the median.
+    labels_ : tuple, length D
+        Labels of each column, None for numbers.
+
+    Examples
+    --------
+    >>> import jumpmeans as jm
+    >>> from jumpmeans.comparators import CarriedForward
+    >>> panel = jm.Panel.from_arrays([0, 1, 2, 3], [None, 5.0, None, 7.0], ids=[1, 1, 1, 1])
+    >>> CarriedForward().fit(panel).predict_value(panel)
+    array([5., 5., 5., 7.])
+    """
+
+    def __init__(self, *, emission: str | Sequence[str] = "auto") -> None:
+        self.emission = emission
+
+    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+        before, after = neighbours(panel, column.x)
+        return take(column.x, np.where(before >= 0, before, after))
+
+
+class Interpolation(ByHand):
+    """A straight line between the values before and after; for labels, the nearer of the two in time.
+
+    Before the first value of a sequence and after its last one, that value. Of two labels equally near, the earlier one.
+
+    Parameters
+    ----------
+    emission : str or list of str
+        Which columns hold labels, as in `MostCommon`.
+
+    Attributes
+    ----------
+    most_common_ : tuple, length D
+        What a sequence without any value shows: the most common label, or the median.
+    labels_ : tuple, length D
+        Labels of each column, None for numbers.
+
+    Examples
+    --------
+    >>> import jumpmeans as jm
+    >>> from jumpmeans.comparators import Interpolation
+    >>> panel = jm.Panel.from_arrays([0, 1, 2, 4], [None, 5.0, None, 8.0], ids=[1, 1, 1, 1])
+    >>> Interpolation().fit(panel).predict_value(panel)
+    array([5., 5., 6., 8.])
+    """
+
+    def __init__(self, *, emission: str | Sequence[str] = "auto") -> None:
+        self.emission = emission
+
+    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+        before, after = neighbours(panel, column.x)
+        before, after = np.where(before >= 0, before, after), np.where(after >= 0, after, before)
+        since, until = panel.times - panel.times[before], panel.times[after] - panel.times
+        x = column.x
+        if column.labels is not None:
+            return take(x, np.where(until < since, after, before))
+        # before = after at a row with a value, and where values are on one side only
+        span = np.where(after > before, since + until, 1.0)
+        share = np.where(after > before, since / span, 0.0)
+        return np.where(before >= 0, (1.0 - share) * take(x, before) + share * take(x, after), np.nan)
+
+
+class KernelSmoother(ByHand):
+    """Mean of the values of a sequence, weighted by a Gaussian kernel of the time apart; for labels, a vote.
+
+    Parameters
+    ----------
+    bandwidth : float or "auto"
+        Standard deviation of the kernel in the time unit of the panel; infinite for the plain mean. Auto: for each
+        column the one that best predicts every observed row from the others of its sequence (leave-one-out
+        squared error; for labels the Brier score), among 1/4 to 32 typical gaps by factors of √2, and infinity.
+    emission : str or list of str
+        Which columns hold labels, as in `MostCommon`.
+
+    Attributes
+    ----------
+    bandwidths_ : (D,)
+        Bandwidth of each column.
+    leave_one_out_ : tuple, length D
+        For each column (bandwidths, errors), weighted by sequence; None if the bandwidth was given.
+    most_common_ : tuple, length D
+        What a sequence without any value shows: the most common label, or the median.
+    labels_ : tuple, length D
+        Labels of each column, None for numbers.
+
+    Notes
+    -----
+    Weights are taken relative to the nearest value, so a time far from all values shows the nearest
+    one, as the exact limit has it, where plain weights would all be 0.
+
+    Examples
+    --------
+    >>> import jumpmeans as jm
+    >>> from jumpmeans.comparators import KernelSmoother
+    >>> panel = jm.Panel.from_arrays([0, 1, 2], [4.0, None, 6.0], ids=[1, 1, 1])
+    >>> KernelSmoother(bandwidth=1.0).fit(panel).predict_value(panel).round(2)
+    array([4.24, 5.  , 5.76])
+    """
+
+    def __init__(self, *, bandwidth: float | str = "auto", emission: str | Sequence[str] = "auto") -> None:
+        self.bandwidth = bandwidth
+        self.emission = emission
+
+    def _learn(self, panel: Panel) -> None:
+        if isinstance(self.bandwidth, str):
+            if self.bandwidth != "auto":
+                raise ValueError(f"bandwidth must be 'auto' or a positive number, got {self.bandwidth!r}.")
+            found = [
+                choose_bandwidth(panel, features(self._read(panel, d, labels)))
+                for d, labels in enumerate(self.labels_)
+            ]
+            self.bandwidths_: Floats = np.array([bandwidth for bandwidth, _ in found])
+            self.leave_one_out_: tuple[Any, ...] = tuple(tried for _, tried in found)
+            return
+        if not self.bandwidth > 0:
+            raise ValueError(f"bandwidth must be 'auto' or a positive number, got {self.bandwidth!r}.")
+        self.bandwidths_ = np.full(panel.n_columns, float(self.bandwidth))
+        self.leave_one_out_ = (None,) * panel.n_columns
+
+    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+        votes = self._smooth(panel, d, column)
+        if column.labels is None:
+            return votes[:, 0]
+        return np.where(np.isnan(votes[:, 0]), np.nan, votes.argmax(axis=1))
+
+    def _smooth(self, panel: Panel, d: int, column: Readings) -> Floats:
+        """(n, F) smoothed values, or the share of votes of each label; NaN where the sequence has no value."""
+        return smooth(panel.relative_times(), panel.offsets, features(column), self.bandwidths_[d])
+
+    def predict_proba(self, panel: Any) -> Floats:
+        """Share of votes of each label of `labels_[0]` at every row, in the caller's row order.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+            Of one column, which must hold labels that the fitted panel had.
+
+        Returns
+        -------
+        probs : (n, number of labels)
+            A sequence without any value shows the most common label.
+        """
+        panel = self._ready(panel)
+        labels = self.labels_[0]
+        if labels is None or len(self.labels_) > 1:
+            raise ValueError(
+                "predict_proba needs a single column of labels; use predict_value, or say "
+                "emission='categorical' if these numbers are labels."
+            )
+        votes = self._smooth(panel, 0, self._read(panel, 0, labels))
+        empty = np.isnan(votes[:, 0])
+        votes[empty] = (labels == self.most_common_[0]).astype(np.float64)
+        return panel.to_caller_order(votes)
+
+
+# ------------------------------------------------------------------------------------------------- the parts
+
+
+def row_weights(panel: Panel) -> Floats:
+    """(n,) weight of the sequence of each row."""
+    return np.repeat(panel.weights, panel.lengths)
+
+
+def most_common(column: Readings, weights: Floats, bins: Any) -> float:
+    """The most common label, or the median of the values in the most common bin (of all, without bins)."""
+    present = np.isfinite(column.x)
+    x, w = column.x[present], weights[present]
+    if column.labels is not None:
+        return float(np.bincount(x.astype(np.int64), weights=w).argmax())
+    if bins is not None:
+        edges = np.asarray(bins, dtype=np.float64)
+        if edges.ndim != 1 or not (np.diff(edges) > 0).all():
+            raise ValueError(f"bins must be rising bounds such as [120, 140, 160], got {bins!r}.")
+        bin_of = np.digitize(x, edges)
+        inside = bin_of == np.bincount(bin_of, weights=w).argmax()
+        x, w = x[inside], w[inside]
+    return weighted_median(x, w)
+
+
+def neighbours(panel: Panel, x: Floats) -> tuple[Ints, Ints]:
+    """(n,) rows of the last value at or before each row and of the first at or after it; -1 for none."""
+    n = len(x)
+    row = np.arange(n)
+    seen = np.isfinite(x)
+    before = np.maximum.accumulate(np.where(seen, row, -1))
+    after = np.minimum.accumulate(np.where(seen, row, n)[::-1])[::-1]
+    first, last = np.repeat(panel.offsets[:-1], panel.lengths), np.repeat(panel.offsets[1:], panel.lengths)
+    return np.where(before >= first, before, -1), np.where(after < last, after, -1)
+
+
+def take(x: Floats, rows: Ints) -> Floats:
+    """Values of the given rows, NaN for row -1."""
+    return np.where(rows >= 0, x[rows], np.nan)
+
+
+def features(column: Readings) -> Floats:
+    """(n, F) what is averaged: the value, or an indicator of each label; NaN where missing."""
+    return column.x[:, None] if column.labels is None else one_hot(column.x, len(column.labels))
+
+
+def choose_bandwidth(panel: Panel, values: Floats) -> tuple[float, tuple[Floats, Floats]]:
+    """Bandwidth of least leave-one-out error, the narrowest of equals, and (bandwidths tried, errors)."""
+    widths = typical_gap(panel) * NARROWEST * np.sqrt(2.0) ** np.arange(N_BANDWIDTHS)
+    # on its own scale, so that no square overflows
+    scale = float(np.nanmax(np.abs(values)))
+    shown = values / (scale if scale > 0 else 1.0)
+    errors = leave_one_out(panel.relative_times(), panel.offsets, panel.weights, shown, widths)
+    widths = np.append(widths, np.inf)
+    return float(widths[errors.argmin()]), (widths, errors * scale**2)
+
+
+@njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
+def _gather(times: Floats, values: Floats, first: int, last: int, t: Floats, x: Floats) -> int:
+    """Rows first:last that have a value, copied to t and x (OUT); returns their number."""
+    n = 0
+    for row in range(first, last):
+        if not np.isnan(values[row, 0]):
+            t[n] = times[row]
+            for f in range(values.shape[1]):
+                x[n, f] = values[row, f]
+            n += 1
+    return n
+
+
+@njit(**JIT)  # type: ignore[untyped-decorator]
+def leave_one_out(times: Floats, offsets: Ints, weights: Floats, values: Floats, widths: Floats) -> Floats:
+    """(G + 1,) mean squared error of predicting each value from the others, for G widths and an infinite one.
+
+    The widths must rise by factors of √2: the weight of a pair under one is then the square of its
+    weight under the next wider one, and a pair costs a single exponential.
+    """
+    F, G = values.shape[1], widths.shape[0]
+    error, count = np.zeros(G + 1), 0.0
+    t, x = np.empty(times.shape[0]), np.empty(values.shape)
+    total, mass = np.empty((G, F)), np.empty(G)
+    everything = np.empty(F)
+    scale = 0.5 / widths[G - 1] ** 2
+    for s in range(offsets.shape[0] - 1):
+        n = _gather(times, values, offsets[s], offsets[s + 1], t, x)
+        if n < 2:
+            continue
+        everything[:] = 0.0
+        for i in range(n):
+            for f in range(F):
+                everything[f] += x[i, f]
+        for i in range(n):
+            total[:] = 0.0
+            mass[:] = 0.0
+            near = np.inf
+            if i > 0:
+                near = t[i] - t[i - 1]
+            if i < n - 1:
+                near = min(near, t[i + 1] - t[i])
+            for way in range(2):
+                j = i - 1 if way == 0 else i + 1
+                while 0 <= j < n:
+                    apart = scale * ((t[j] - t[i]) ** 2 - near**2)
+                    if apart > FAR:
+                        break
+                    w = np.exp(-apart)
+                    for g in range(G - 1, -1, -1):
+                        mass[g] += w
+                        for f in range(F):
+                            total[g, f] += w * x[j, f]
+                        w *= w
+                        if w < 1e-18:
+                            break
+                    j += 2 * way - 1
+            count += weights[s]
+            for f in range(F):
+                for g in range(G):
+                    error[g] += weights[s] * (total[g, f] / mass[g] - x[i, f]) ** 2
+                error[G] += weights[s] * ((everything[f] - x[i, f]) / (n - 1) - x[i, f]) ** 2
+    return error / max(count, 1e-300)
+
+
+@njit(**JIT)  # type: ignore[untyped-decorator]
+def smooth(times: Floats, offsets: Ints, values: Floats, width: float) -> Floats:
+    """(n, F) kernel mean of the values of the own sequence at every row; NaN where it has none."""
+    F = values.shape[1]
+    out = np.full(values.shape, np.nan)
+    t, x = np.empty(times.shape[0]), np.empty(values.shape)
+    scale = 0.5 / width**2
+    total = np.empty(F)
+    for s in range(offsets.shape[0] - 1):
+        n = _gather(times, values, offsets[s], offsets[s + 1], t, x)
+        if n == 0:
+            continue
+        if width == np.inf:
+            for f in range(F):
+                out[offsets[s] : offsets[s + 1], f] = x[:n, f].mean()
+            continue
+        right = 0  # first value after the row
+        for row in range(offsets[s], offsets[s + 1]):
+            while right < n and t[right] <= times[row]:
+                right += 1
+            near = np.inf
+            if right > 0:
+                near = times[row] - t[right - 1]
+            if right < n:
+                near = min(near, t[right] - times[row])
+            total[:] = 0.0
+            mass = 0.0
+            for way in range(2):
+                j = right - 1 if way == 0 else right
+                while 0 <= j < n:
+                    apart = scale * ((t[j] - times[row]) ** 2 - near**2)
+                    if apart > FAR:
+                        break
+                    w = np.exp(-apart)
+                    mass += w
+                    for f in range(F):
+                        total[f] += w * x[j, f]
+                    j += 2 * way - 1
+            for f in range(F):
+                out[row, f] = total[f] / mass
+    return out

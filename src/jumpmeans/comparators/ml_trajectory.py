@@ -1,0 +1,424 @@
+"""The most likely trajectory of a Markov jump process, with the degenerate dwells that make it unfit for use."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..engines.base import Sequences
+from ..errors import InfeasibleError
+from ..estimators.base import Floats, MarkovReadOut, as_panel
+from ..estimators.jump_means import typical_gap
+from ..objective import JIT
+from ..panel import Panel
+from ..params import Process
+from ..trajectories import Trajectories
+
+Ints = NDArray[np.int64]
+
+# A longer chain, or a cycle, must gain more than this to count: what rounding can make of nothing.
+LEAST_GAIN = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MLTrajectories(Trajectories):
+    """Most likely paths; see `Trajectories` for the other fields.
+
+    Parameters
+    ----------
+    degenerate : (n_dwells,)
+        Whether a dwell has length 0 in the limit; here it is drawn with a tiny length.
+    log_density : (S,)
+        Logarithm of the limit of each path's density, observations included.
+    """
+
+    degenerate: NDArray[np.bool_] = None  # type: ignore[assignment]
+    log_density: Floats = None  # type: ignore[assignment]
+
+
+class Chains(NamedTuple):
+    """Best chains of jumps from a to b through m, for all triples, and what is needed to walk them.
+
+    value : (M, M, M) value[m, a, b], Σ ln(λ p) of the best chain; -inf if there is none.
+    before, behind : (M, M, M) its number of jumps from a to m, and from m to b.
+    previous : (K + 1, M, M) previous[k, a, b], last state before b on the best chain of exactly k jumps.
+    """
+
+    value: Floats
+    before: NDArray[np.int32]
+    behind: NDArray[np.int32]
+    previous: NDArray[np.int32]
+
+
+class MLTrajectory(MarkovReadOut):
+    """The trajectory of highest density under a given process (Perkins 2009), which JUMP-means improves upon.
+
+    The density of a path is highest when all the time between two looks is spent in the slowest state visited there:
+    every other dwell shrinks to nothing. Such dwells are kept, drawn with length `epsilon` and marked.
+
+    Parameters
+    ----------
+    process : Process, optional
+        The parameters.
+    start : fitted model, optional
+        Takes its `process_` instead.
+    max_jumps_per_gap : int or "auto"
+        Jumps between two successive rows at most. Auto: no limit where the most likely path exists, else (see Notes)
+        the number of states, with a warning.
+    epsilon : float or "auto"
+        Length given to dwells of length 0, less where a gap has no room for it; auto: a millionth of the median gap.
+    engine : "threads" or an engine
+        For `predict_proba`.
+
+    Attributes
+    ----------
+    trajectories_ : MLTrajectories
+        With the arrays `degenerate` (which dwells have length 0 in the limit) and `log_density` (of each sequence).
+    process_, states_ : Process, (M,)
+        The parameters, and the labels of the states.
+    cycle_gain_ : float
+        Highest Σ ln(λ p) around a cycle of jumps; above 0 no path is the most likely one.
+    max_jumps_per_gap_, epsilon_ : int, float
+        The numbers behind "auto".
+
+    Notes
+    -----
+    Maximises ln π + Σ (ln λ + ln p - λ t) - λ y + Σ ln p(x | s) (the paper's trajectory probability, with the last
+    dwell y still running). It is linear in the dwell times, hence the degeneracy. Between two rows a gap apart the best
+    path from a to b is a chain of jumps with Σ ln(λ p) - gap · min λ; chains and their slowest state are
+    tabulated once, and dynamic programming over rows does the rest, O(M³) a row. Without a limit
+    2 (M - 1) jumps suffice: to the slowest state and on.
+
+    A jump is worth ln(λ p), so what is most likely depends on the unit of time, as densities do. A cycle that gains
+    could be run through for ever at no cost in time: the supremum is then infinite and the number of jumps
+    per gap must be limited.
+
+    Examples
+    --------
+    >>> import jumpmeans as jm
+    >>> from jumpmeans.comparators import MLTrajectory
+    >>> process = jm.Process([0.2, 1.0, 0.1], [[0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]])
+    >>> panel = jm.Panel.from_arrays([0.0, 4.0], [0, 2], ids=["p", "p"])
+    >>> best = MLTrajectory(process, epsilon=0.01).fit(panel).trajectories_
+    >>> best.states, best.start_times, best.degenerate
+    (array([0, 1, 2]), array([0.  , 0.01, 0.02]), array([ True,  True, False]))
+    """
+
+    def __init__(
+        self,
+        process: Process | None = None,
+        *,
+        start: Any = None,
+        max_jumps_per_gap: int | str = "auto",
+        epsilon: float | str = "auto",
+        engine: Any = "threads",
+    ) -> None:
+        self.process = process
+        self.start = start
+        self.max_jumps_per_gap = max_jumps_per_gap
+        self.epsilon = epsilon
+        self.engine = engine
+
+    def __sklearn_clone__(self) -> Self:
+        # the model to start from is data: a clone that forgot its fit would be of no use
+        return type(self)(**self.get_params(deep=False))
+
+    def fit(self, panel: Any, y: None = None) -> Self:
+        """Take the process as given and decode a panel, or a frame with columns id, time and value."""
+        panel = as_panel(panel)
+        process = self._given_process()
+        jump_values = log(process.rates[:, None] * process.transition_probs)
+        M = len(process.rates)
+        cycle_gain = best_cycle(jump_values)
+        if self.max_jumps_per_gap == "auto":
+            most = 2 * (M - 1)
+            if cycle_gain > LEAST_GAIN:
+                most = M
+                warnings.warn(
+                    f"no trajectory is the most likely one: a cycle of jumps gains {cycle_gain:.3g} at no cost in "
+                    f"time; giving the best with at most max_jumps_per_gap={most} jumps between two rows.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        elif not isinstance(self.max_jumps_per_gap, int | np.integer) or self.max_jumps_per_gap < 1:
+            raise ValueError(
+                f"max_jumps_per_gap must be 'auto' or an integer of at least 1, got {self.max_jumps_per_gap!r}."
+            )
+        else:
+            most = int(self.max_jumps_per_gap)
+        epsilon = 1e-6 * typical_gap(panel) if isinstance(self.epsilon, str) else float(self.epsilon)
+        if (isinstance(self.epsilon, str) and self.epsilon != "auto") or not 0 < epsilon < np.inf:
+            raise ValueError(f"epsilon must be 'auto' or a finite number above 0, got {self.epsilon!r}.")
+        self.process_, self.states_ = process, process.states
+        self.cycle_gain_, self.max_jumps_per_gap_, self.epsilon_ = cycle_gain, most, epsilon
+        self._chains_ = Chains(*best_chains(jump_values, most))
+        self._direct_ = Chains(*best_chains(jump_values, min(most, 1)))
+        self.trajectories_ = self.decode(panel)
+        return self
+
+    def decode(self, panel: Any) -> MLTrajectories:
+        """Most likely trajectory of every sequence; dwells of length 0 have a tiny one and are marked."""
+        self._check_fitted()
+        panel = as_panel(panel)
+        looks, log_density = self._looks(panel)
+        return publish(panel, looks, log_density, self._chains_, self._direct_, self.epsilon_, self.states_)
+
+    def _row_states(self, panel: Panel) -> NDArray[np.int32]:
+        looks, _ = self._looks(panel)
+        return looks.states[looks.row >= 0]
+
+    def _looks(self, panel: Panel) -> tuple[Looks, Floats]:
+        process = self.process_
+        sequences = Sequences.from_panel(panel, process.emission.encode(panel))
+        looks = Looks.of(sequences, panel, self.max_jumps_per_gap_)
+        density = np.vstack([process.emission.log_density(sequences.x), np.zeros(len(process.rates))])
+        log_density = np.empty(panel.n_sequences)
+        where = most_likely(
+            looks.gaps, looks.narrow, looks.offsets, density[looks.row], log(process.initial_probs), process.rates,
+            self._chains_.value, self._direct_.value, looks.states, looks.slow, log_density,
+        )  # fmt: skip
+        if where >= 0:
+            place = panel.locate(int(looks.row[where]))
+            raise InfeasibleError(
+                f"the process must be able to explain every sequence, got no path of at most "
+                f"{self.max_jumps_per_gap_} jumps a gap for {place}; raise max_jumps_per_gap, give a process that "
+                "allows the move, or correct the row."
+            )
+        return looks, log_density
+
+    def _given_process(self) -> Process:
+        if (self.process is None) == (self.start is None):
+            raise ValueError("MLTrajectory needs its parameters, and from one place: give a process, or start=model.")
+        if self.process is not None:
+            if not isinstance(self.process, Process):
+                raise ValueError(
+                    f"process must be a jumpmeans.Process, got {type(self.process).__name__}; give a fitted "
+                    "model by start=model."
+                )
+            return self.process
+        if not isinstance(getattr(self.start, "process_", None), Process):
+            raise ValueError(
+                f"start must be a fitted model with a process_, got {type(self.start).__name__}; fit it first."
+            )
+        return self.start.process_  # type: ignore[no-any-return]
+
+
+@dataclass(eq=False)
+class Looks:
+    """The times at which a path is pinned: the rows, and the window's ends where they lie outside.
+
+    offsets (S + 1,), times (n,) in the caller's unit, row (n,) of the panel, -1 for an end of the window, gaps (n,) time
+    since the look before (0 for the first), narrow (n,) whether a gap has room for one jump only.
+    states (n,) and slow (n,) are filled in: the state at each look, and the one the gap before it is spent in.
+    """
+
+    offsets: Ints
+    times: Floats
+    row: Ints
+    gaps: Floats
+    narrow: NDArray[np.bool_]
+    states: NDArray[np.int32]
+    slow: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, sequences: Sequences, panel: Panel, most: int) -> Looks:
+        """Looks of a panel; `most` jumps must find room in a gap, else one has to do."""
+        first, last = panel.times[panel.offsets[:-1]], panel.times[panel.offsets[1:] - 1]
+        early, late = first > panel.start_times, last < panel.end_times
+        offsets = np.concatenate([[0], np.cumsum(panel.lengths + early + late)])
+        n = int(offsets[-1])
+        row = np.full(n, -1)
+        at = np.arange(panel.n_observations) + np.repeat(offsets[:-1] + early - panel.offsets[:-1], panel.lengths)
+        row[at] = np.arange(panel.n_observations)
+        times, relative = np.empty(n), np.zeros(n)
+        times[at], relative[at] = panel.times, sequences.tau
+        times[offsets[:-1][early]] = panel.start_times[early]
+        times[offsets[1:][late] - 1] = panel.end_times[late]
+        relative[offsets[1:][late] - 1] = sequences.ends[late]
+        gaps = np.diff(relative, prepend=0.0)
+        gaps[offsets[:-1]] = 0.0
+        largest = np.maximum(np.abs(times), np.abs(np.roll(times, 1)))
+        narrow = gaps <= 4.0 * (most + 1) * np.spacing(largest)
+        return cls(offsets, times, row, gaps, narrow, np.zeros(n, np.int32), np.zeros(n, np.int32))
+
+
+def log(x: Floats) -> Floats:
+    """Logarithm, -inf at 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(x)
+
+
+def best_cycle(jump_values: Floats) -> float:
+    """Highest Σ ln(λ p) around a cycle of distinct states; -inf if there is no cycle."""
+    best, power = -np.inf, jump_values
+    for _ in range(len(jump_values)):
+        best = max(best, float(np.diag(power).max()))
+        power = (power[:, :, None] + jump_values[None]).max(axis=1)
+    return best
+
+
+def publish(
+    panel: Panel, looks: Looks, log_density: Floats, chains: Chains, direct: Chains, epsilon: float,
+    labels: NDArray[Any],
+) -> MLTrajectories:  # fmt: skip
+    """Paths in the caller's time: jumps of length 0 lie just after the look before them, or just before the next."""
+    n_jumps = np.where(looks.narrow, count_jumps(direct, looks), count_jumps(chains, looks))
+    n_jumps[looks.offsets[:-1]] = 0
+    before = np.concatenate([[0], np.cumsum(n_jumps)])
+    offsets = before[looks.offsets] + np.arange(panel.n_sequences + 1)
+    codes, starts = np.empty(offsets[-1], np.int32), np.empty(offsets[-1])
+    limits = np.empty(offsets[-1])
+    place_dwells(
+        looks.times, looks.gaps, looks.narrow, looks.offsets, looks.states, looks.slow, tuple(chains),
+        tuple(direct), epsilon, codes, starts, limits,
+    )  # fmt: skip
+    degenerate = np.diff(limits, append=np.inf) == 0.0
+    degenerate[offsets[1:] - 1] = False
+    return MLTrajectories(
+        codes, starts, offsets, panel.end_times, panel.ids, labels, panel.clock, degenerate, log_density
+    )
+
+
+def count_jumps(chains: Chains, looks: Looks) -> Ints:
+    """(n,) jumps in the gap before each look."""
+    triple = looks.slow, np.concatenate([[0], looks.states[:-1]]), looks.states
+    return (chains.before[triple] + chains.behind[triple]).astype(np.int64)
+
+
+# ----------------------------------------------------------------------------------------------- the kernels
+
+
+@njit(**JIT)  # type: ignore[untyped-decorator]
+def best_chains(jump_values: Floats, most: int) -> tuple[Any, Any, Any, Any]:
+    """The fields of `Chains`, for at most `most` jumps each worth jump_values (M, M); the shortest of equals."""
+    M = jump_values.shape[0]
+    # exact[k, a, b]: best chain of exactly k jumps
+    exact = np.full((most + 1, M, M), -np.inf)
+    previous = np.full((most + 1, M, M), -1, np.int32)
+    for a in range(M):
+        exact[0, a, a] = 0.0
+    for k in range(1, most + 1):
+        for a in range(M):
+            for c in range(M):
+                if exact[k - 1, a, c] == -np.inf:
+                    continue
+                for b in range(M):
+                    v = exact[k - 1, a, c] + jump_values[c, b]
+                    if v > exact[k, a, b]:
+                        exact[k, a, b] = v
+                        previous[k, a, b] = c
+    # within[k, a, b]: best chain of at most k jumps, and its length; the shortest of equals
+    within, length = exact.copy(), np.zeros((most + 1, M, M), np.int32)
+    for k in range(1, most + 1):
+        for a in range(M):
+            for b in range(M):
+                if exact[k, a, b] > within[k - 1, a, b] + LEAST_GAIN:
+                    length[k, a, b] = k
+                else:
+                    within[k, a, b] = within[k - 1, a, b]
+                    length[k, a, b] = length[k - 1, a, b]
+    value = np.full((M, M, M), -np.inf)
+    before = np.zeros((M, M, M), np.int32)
+    behind = np.zeros((M, M, M), np.int32)
+    for k in range(most + 1):
+        for m in range(M):
+            for a in range(M):
+                if exact[k, a, m] == -np.inf:
+                    continue
+                for b in range(M):
+                    v = exact[k, a, m] + within[most - k, m, b]
+                    if v > value[m, a, b] + LEAST_GAIN:
+                        value[m, a, b] = v
+                        before[m, a, b] = k
+                        behind[m, a, b] = length[most - k, m, b]
+    return value, before, behind, previous
+
+
+@njit(**JIT)  # type: ignore[untyped-decorator]
+def most_likely(
+    gaps: Floats, narrow: Any, offsets: Ints, log_density: Floats, log_initial: Floats, lam: Floats,
+    chains: Floats, direct: Floats, states: Any, slow: Any, value: Floats,
+) -> int:  # fmt: skip
+    """Best state at every look (OUT: states), state of the gap before it (OUT: slow), log-density (OUT: value (S,)).
+
+    Returns
+    -------
+    where : int
+        -1, or the look at which a sequence has no path left.
+    """
+    M = lam.shape[0]
+    V, W = np.empty(M), np.empty(M)
+    for s in range(offsets.shape[0] - 1):
+        first, last = offsets[s], offsets[s + 1]
+        from_state = np.zeros((last - first, M), np.int32)
+        from_slow = np.zeros((last - first, M), np.int32)
+        V[:] = log_initial + log_density[first]
+        if V.max() == -np.inf:
+            return first
+        for i in range(first + 1, last):
+            table = direct if narrow[i] else chains
+            W[:] = -np.inf
+            for a in range(M):
+                if V[a] == -np.inf:
+                    continue
+                for step in range(M):
+                    m = (a + step) % M  # first the state that is there already
+                    stay = V[a] - lam[m] * gaps[i]
+                    for b in range(M):
+                        v = stay + table[m, a, b]
+                        if v > W[b]:
+                            W[b] = v
+                            from_state[i - first, b] = a
+                            from_slow[i - first, b] = m
+            V[:] = W + log_density[i]
+            if V.max() == -np.inf:
+                return i
+        b = np.argmax(V)
+        value[s] = V[b]
+        for i in range(last - 1, first - 1, -1):
+            states[i] = b
+            slow[i] = from_slow[i - first, b]
+            b = from_state[i - first, b]
+        slow[first] = states[first]
+    return -1
+
+
+@njit(**JIT)  # type: ignore[untyped-decorator]
+def place_dwells(
+    times: Floats, gaps: Floats, narrow: Any, offsets: Ints, states: Any, slow: Any, chains: Any, direct: Any,
+    epsilon: float, codes: Any, starts: Floats, limits: Floats,
+) -> None:  # fmt: skip
+    """Write the dwells of all sequences (OUT: codes, starts), and where they start in the limit (OUT: limits)."""
+    n = 0
+    for s in range(offsets.shape[0] - 1):
+        first, last = offsets[s], offsets[s + 1]
+        codes[n] = states[first]
+        starts[n] = times[first]
+        limits[n] = times[first]
+        n += 1
+        for i in range(first + 1, last):
+            _, before, behind, previous = direct if narrow[i] else chains
+            a, m, b = states[i - 1], slow[i], states[i]
+            left, right = before[m, a, b], behind[m, a, b]
+            tiny = max(epsilon, 4.0 * np.spacing(max(abs(times[i - 1]), abs(times[i]))))
+            tiny = min(tiny, gaps[i] / (2 * (left + right + 1)))
+            c = m
+            for k in range(left, 0, -1):
+                codes[n + k - 1] = c
+                soon = max(times[i - 1] + k * tiny, np.nextafter(times[i - 1], np.inf))
+                starts[n + k - 1] = min(soon, times[i])
+                limits[n + k - 1] = times[i - 1]
+                c = previous[k, a, c]
+            n += left
+            c = b
+            for k in range(right, 0, -1):
+                codes[n + k - 1] = c
+                starts[n + k - 1] = times[i] - (right - k) * tiny
+                limits[n + k - 1] = times[i]
+                c = previous[k, m, c]
+            n += right
