@@ -7,7 +7,7 @@ PYTHON ?= python3
 .PHONY: demo test test-slow lint bench lock clean
 
 demo: $(STAMP)
-	$(PY) -m jumpmeans.demo demo
+	$(PY) examples/demo.py demo
 
 test: lint
 	$(PY) -m pytest -n 2
@@ -16,8 +16,8 @@ test-slow: $(STAMP)
 	$(PY) -m pytest -m slow -s
 
 lint: $(STAMP)
-	$(VENV)/bin/ruff check src tests benchmarks
-	$(VENV)/bin/ruff format --check src tests benchmarks
+	$(VENV)/bin/ruff check src tests benchmarks experiments examples
+	$(VENV)/bin/ruff format --check src tests benchmarks experiments examples
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
