@@ -36,11 +36,15 @@ def directly_observed(seeds: range, gaps: str, mean_gap: float) -> dict[str, Any
                 "trajectory_refine_0": percent_wrong(plain.predict_value(masked), held),
                 "posterior_refine_0": percent_wrong(plain.predict_value(masked, "posterior"), held),
                 "bayes_limit": percent_wrong(Known(process).predict_value(masked, "posterior"), held),
-                "rate_error": 100
-                * float(time @ (np.abs(model.process_.rates - process.rates) / process.rates) / time.sum()),
+                "rate_error": rate_error(model.process_.rates, process.rates, time),
             }
         )
     return summary(rows)
+
+
+def rate_error(rates: Any, true: Any, time: Any) -> float:
+    """Relative error (%) of the rates, weighted by the time spent in each state."""
+    return 100.0 * float(time @ (np.abs(rates - true) / true) / time.sum())
 
 
 def short_windows(seeds: range) -> dict[str, Any]:
@@ -51,10 +55,8 @@ def short_windows(seeds: range) -> dict[str, Any]:
         model = jm.JumpMeans(emission="direct", states=range(10)).fit(panel)
         time = truth.time_in_state().sum(axis=0)
         known = truth.jump_counts().sum(axis=1) / time
-        weigh = lambda rates: 100 * float(time @ (np.abs(rates - process.rates) / process.rates) / time.sum())  # noqa: E731
-        rows.append(
-            {"rate_error": weigh(model.process_.rates), "true_paths": weigh(known), "rates_of_J": weigh(model.rates_)}
-        )
+        guesses = {"rate_error": model.process_.rates, "true_paths": known, "rates_of_J": model.rates_}
+        rows.append({name: rate_error(rates, process.rates, time) for name, rates in guesses.items()})
     return summary(rows)
 
 

@@ -269,9 +269,7 @@ def test_unseen_labels_are_listed(name):
         model.decode(many)
     numbers = panel_of([1, 2, 1, 2, 3])
     model = jm.JumpMeans(3, emission=name, n_init=1).fit(numbers)
-    with pytest.raises(
-        jm.PanelError, match=r"among the known ones \[1, 2, 3\], got \[7\], first at sequence 0, row 1"
-    ):
+    with pytest.raises(jm.PanelError, match=r"among the known ones \[1, 2, 3\], got \[7\], first at sequence 0, row 1"):
         model.predict(panel_of([1, 7]))
 
 

@@ -209,9 +209,7 @@ def test_emission_updates_are_minimisers(family, rng):
             if family in (Poisson, Exponential):
                 high = max(own.max(initial=0.0), mean) + 1.0
             if high > low:
-                found = minimize_scalar(
-                    cost, bounds=(low, high), args=(s,), method="bounded", options={"xatol": 1e-10}
-                )
+                found = minimize_scalar(cost, bounds=(low, high), args=(s,), method="bounded", options={"xatol": 1e-10})
                 assert cost(new.means[s], s) <= found.fun + 1e-9 * (1 + abs(found.fun))
 
 
@@ -300,9 +298,7 @@ def test_statistics_of_a_trajectory(first_running, rng):
         starts = np.concatenate([[0.0], np.sort(rng.random(n - 1)) * 5])
         end = 6.0
         run_state, run_time = np.full(2, -1, np.int32), np.zeros(2)
-        add_trajectory(
-            states, starts, n, end, weight, first_running, exits, time, log_time, jumps, run_state, run_time
-        )
+        add_trajectory(states, starts, n, end, weight, first_running, exits, time, log_time, jumps, run_state, run_time)
         for k in range(n - 1):
             t = starts[k + 1] - starts[k]
             expected["jumps"][states[k], states[k + 1]] += weight

@@ -1,4 +1,4 @@
-"""What people do by hand: the most common value, the last one carried forward, a line between two, a kernel smoother."""
+"""What people do by hand: the most common value, the last one, a line between two, a kernel smoother."""
 
 from __future__ import annotations
 
@@ -221,7 +221,8 @@ class CarriedForward(ByHand):
 class Interpolation(ByHand):
     """A straight line between the values before and after; for labels, the nearer of the two in time.
 
-    Before the first value of a sequence and after its last one, that value. Of two labels equally near, the earlier one.
+    Before the first value of a sequence and after its last one, that value. Of two labels equally near,
+    the earlier one.
 
     Parameters
     ----------
@@ -306,8 +307,7 @@ class KernelSmoother(ByHand):
             if self.bandwidth != "auto":
                 raise ValueError(f"bandwidth must be 'auto' or a positive number, got {self.bandwidth!r}.")
             found = [
-                choose_bandwidth(panel, features(self._read(panel, d, labels)))
-                for d, labels in enumerate(self.labels_)
+                choose_bandwidth(panel, features(self._read(panel, d, labels))) for d, labels in enumerate(self.labels_)
             ]
             self.bandwidths_: Floats = np.array([bandwidth for bandwidth, _ in found])
             self.leave_one_out_: tuple[Any, ...] = tuple(tried for _, tried in found)

@@ -212,8 +212,8 @@ class MLTrajectory(MarkovReadOut):
 class Looks:
     """The times at which a path is pinned: the rows, and the window's ends where they lie outside.
 
-    offsets (S + 1,), times (n,) in the caller's unit, row (n,) of the panel, -1 for an end of the window, gaps (n,) time
-    since the look before (0 for the first), narrow (n,) whether a gap has room for one jump only.
+    offsets (S + 1,), times (n,) in the caller's unit, row (n,) of the panel, -1 for an end of the window,
+    gaps (n,) time since the look before (0 for the first), narrow (n,) whether a gap has room for one jump only.
     states (n,) and slow (n,) are filled in: the state at each look, and the one the gap before it is spent in.
     """
 
@@ -378,7 +378,7 @@ def most_likely(
             V[:] = W + log_density[i]
             if V.max() == -np.inf:
                 return i
-        b = np.argmax(V)
+        b = int(np.argmax(V))
         value[s] = V[b]
         for i in range(last - 1, first - 1, -1):
             states[i] = b

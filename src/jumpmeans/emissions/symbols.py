@@ -29,7 +29,7 @@ def encode_labels(panel: Panel, d: int, known: NDArray[Any]) -> Floats:
     held = found.astype(np.float64) if categories is None else np.arange(len(categories), dtype=np.float64)
     labels = found if categories is None else categories
     if unseen:
-        row = int(np.flatnonzero(x == held[labels.tolist().index(unseen[0])])[0])
+        row = int(np.flatnonzero(np.isin(x, held[[label in unseen for label in labels.tolist()]]))[0])
         more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
         raise PanelError(
             f"labels of column {panel.columns[d]!r} must be among the known ones {known.tolist()}, got "

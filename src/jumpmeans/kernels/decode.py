@@ -188,7 +188,8 @@ def best_path(cost, end, lam, X, first_running, cand_time, cand_row, n_cand, fro
                 W[s] = start
             else:
                 from_start[j, s] = start
-            if D[s] < np.inf:
+            # a state that cannot be left has no end of a dwell, but lives on
+            if D[s] < np.inf or (lam[s] == 0.0 and count[s] > 0):
                 alive = True
         if at_end:
             break

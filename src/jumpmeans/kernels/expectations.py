@@ -2,18 +2,21 @@
 
 For a gap t with filtered probabilities a before it and the future's word b after it (normalised so that
 a e^{Qt} b = 1), R_ij = ∫ (a e^{Qu})_i (e^{Q(t-u)} b)_j du gives the expected time in i as R_ii and the
-expected jumps i → j as q_ij R_ij. Gaps add up, in one of two ways:
+expected jumps i → j as q_ij R_ij. R is linear in the product a bᵀ. Gaps add up, in one of two ways:
 
-* in the eigenbasis of Q, where the integral is a divided difference of exponentials: M² a gap;
-* by doubling, I(2h) = I(h) e^{Qh}ᵀ + e^{Qh}ᵀ I(h) from a short uniformized step: M³ a doubling, but all
-  numbers positive, for a Q with ill-conditioned eigenvectors and for gaps that end in a barely possible row.
+* in the eigenbasis of Q, where the integral is a divided difference of exponentials;
+* piece by piece, the pieces of a gap being the digits by which vectors are carried across it: the products
+  a bᵀ of all pieces of one length are added first and integrated together at the end. All numbers are
+  positive, so it serves a Q with ill-conditioned eigenvectors and gaps that end in a barely possible row.
+
+Both take M² a gap.
 """
 
 import numpy as np
 from numba import njit
 
 from ..objective import JIT
-from .forward_backward import N_TERMS, carry, filter_sequence, future_ratio
+from .forward_backward import FINE, N_TERMS, RADIX, _multiply, carry, filter_sequence, future_ratio
 
 # Divided differences closer than this (times t) are taken by their series.
 CLOSE = 0.1
@@ -60,52 +63,104 @@ def add_by_eigen(a, b, t, weight, eigenvalues, V, inverse_V, differences, invers
             S[l, k] += x[l] * y[k] * phi
 
 
+@njit(inline="always", **JIT)
+def _add_product(x, y, out):
+    for i in range(x.shape[0]):
+        for j in range(y.shape[0]):
+            out[i, j] += x[i] * y[j]
+
+
 @njit(**JIT)
-def add_by_doubling(a, b, t, weight, rate, B, R):
-    """Add a gap to R (M, M), OUT, by uniformization of a short step and doubling."""
+def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
+    """Add the products of the pieces of a gap, OUT, and carry b across it: back (M,) OUT.
+
+    C (n_digits, 15, M, M): pieces as long as each entry of the table; D (N_TERMS, M, M): what is left over, by
+    events of uniformization; R (M, M) takes the gap itself if nothing moves. left (n_digits + 1, M): scratch.
+    """
     M = a.shape[0]
+    n_digits = table.shape[1]
+    for s in range(M):
+        left[0, s] = weight * a[s]
+        back[s] = b[s]
     if rate == 0.0:
         for i in range(M):
             for j in range(M):
-                R[i, j] += weight * t * a[i] * b[j]
+                R[i, j] += t * left[0, i] * b[j]
         return
-    doublings = 0
-    h = t
-    while rate * h > 0.01:
-        h *= 0.5
-        doublings += 1
-    # I(h) = Σ_{n,m} (a Bⁿ)ᵀ (Bᵐ b) (Λh)^{n+m+1} / (n+m+1)! e^{-Λh} / Λ
-    x = rate * h
-    N = N_TERMS + 2
-    left = np.zeros((N, M))
-    right = np.zeros((N, M))
-    left[0] = a
-    right[0] = b
-    for n in range(1, N):
-        left[n] = np.dot(left[n - 1], B[0])
-        right[n] = np.dot(B[0], right[n - 1])
-    integral = np.zeros((M, M))
-    P = np.eye(M)
-    term = np.eye(M)
-    factor = np.exp(-x)
-    for n in range(1, N):
-        term = np.dot(term, B[0]) * (x / n)
-        P += term
-    P *= factor
-    chance = factor * x / rate
-    for total in range(N):
-        for n in range(total + 1):
-            for i in range(M):
-                for j in range(M):
-                    integral[i, j] += chance * left[n, i] * right[total - n, j]
-        chance *= x / (total + 2)
-    for _ in range(doublings):
-        PT = P.T.copy()
-        integral = np.dot(integral, PT) + np.dot(PT, integral)
-        P = np.dot(P, P)
-    for i in range(M):
-        for j in range(M):
-            R[i, j] += weight * integral[i, j]
+    x = min(rate * t * FINE, float(RADIX) ** n_digits - 1.0)
+    whole = np.floor(x)
+    r = (x - whole) / FINE
+    digits = np.int64(whole)
+    top = 0
+    while digits >> (4 * top) > 0:
+        d = (digits >> (4 * top)) & (RADIX - 1)
+        if d > 0:
+            _multiply(left[top], table[0, top, d - 1], left[top + 1])
+        else:
+            left[top + 1] = left[top]
+        top += 1
+    if r > 0.0:
+        chance = r * np.exp(-r)
+        for n in range(N_TERMS):
+            for s in range(M):
+                work[0, s] = chance * left[top, s]
+            _add_product(work[0], b, D[n])
+            chance *= r / (n + 2)
+        carry(b, r / rate, rate, B, table, 1, back, work)
+    for k in range(top - 1, -1, -1):
+        d = (digits >> (4 * k)) & (RADIX - 1)
+        if d > 0:
+            _add_product(left[k], back, C[k, d - 1])
+            _multiply(back, table[1, k, d - 1], work[0])
+            for s in range(M):
+                back[s] = work[0, s]
+
+
+@njit(**JIT)
+def integrate_digits(rate, B, table, C, D, R):
+    """Add to R (M, M), OUT, the integrals of all pieces; C and D are used up.
+
+    A piece of length d h is one of h, b carried back over d - 1 steps, and one of (d - 1) h, a carried over one;
+    the piece h of one digit has length 16 in the next; the shortest one is left to uniformization.
+    """
+    for k in range(table.shape[1] - 1, -1, -1):
+        for d in range(RADIX - 2, 0, -1):
+            C[k, 0] += np.dot(C[k, d], table[1, k, d - 1])
+            C[k, d - 1] += np.dot(table[1, k, 0], C[k, d])
+        if k > 0:
+            C[k - 1, 0] += np.dot(C[k, 0], table[1, k - 1, RADIX - 2])
+            C[k - 1, RADIX - 2] += np.dot(table[1, k - 1, 0], C[k, 0])
+    chance = np.exp(-1.0 / FINE) / FINE
+    for n in range(N_TERMS):
+        D[n] += chance * C[0, 0]
+        chance /= FINE * (n + 2)
+    # Σ_n Σ_{l + m = n} B^l D_n B^m (transposed)
+    powers = np.empty_like(D)
+    powers[0] = np.eye(R.shape[0])
+    for n in range(1, N_TERMS):
+        powers[n] = np.dot(powers[n - 1], B[1])
+    for n in range(N_TERMS - 1, -1, -1):
+        R += np.dot(D[n], powers[n]) / rate
+        if n > 0:
+            D[n - 1] += np.dot(B[1], D[n])
+
+
+@njit(**JIT)
+def informative_rows(tau, end, log_density, cover, rows):
+    """Rows that say something (OUT), and those needed to keep gaps within `cover`; returns how many."""
+    L, M = log_density.shape
+    n = 0
+    last = 0.0
+    for row in range(L):
+        following = tau[row + 1] if row + 1 < L else end
+        keep = following - last > cover
+        for s in range(M):
+            keep = keep or log_density[row, s] != 0.0
+        if keep:
+            rows[n] = row
+            last = tau[row]
+            n += 1
+    return n
 
 
 @njit(**JIT)
@@ -114,8 +169,9 @@ def expect_block(
     use_eigen, eigenvalues, V, inverse_V, differences, inverses,
     posterior, log_lik, S, R, first_counts,
 ):  # fmt: skip
-    """Posterior of every row of a block (OUT), log-likelihoods (OUT), and the expected statistics.
+    """Posterior of the rows of a block (OUT), log-likelihoods (OUT), and the expected statistics.
 
+    Rows that say nothing (log-density 0 in every state) are passed over, and get a posterior of 0.
     S (M, M) complex in the eigenbasis, R (M, M) directly: OUT, their sum (once transformed) is Σ R over gaps.
     inverse_V is transposed. first_counts (M,) OUT: expected number of times each state is the first.
 
@@ -125,58 +181,76 @@ def expect_block(
         Sequence and row that the process cannot produce; -1 if all went well.
     """
     M = pi.shape[0]
+    n_digits = table.shape[1]
     room = 1
     for i in range(offsets.shape[0] - 1):
         room = max(room, offsets[i + 1] - offsets[i])
-    ahead = np.empty((room, M))
-    ratio = np.empty(M)
-    back = np.empty(M)
-    ones = np.ones(M)
-    work = np.empty((2, M))
+    rows = np.empty(room, np.int64)
+    times, density = np.empty(room), np.empty((room, M))
+    filtered, ahead = np.empty((room, M)), np.empty((room, M))
+    ratio, back, ones = np.empty(M), np.empty(M), np.ones(M)
+    work, left = np.empty((2, M)), np.empty((n_digits + 1, M))
     x, y, e = np.empty(M, np.complex128), np.empty(M, np.complex128), np.empty(M, np.complex128)
+    C, D = np.zeros((n_digits, RADIX - 1, M, M)), np.zeros((N_TERMS, M, M))
+    in_digits = False
+    cover = (float(RADIX) ** n_digits - 1.0) / (rate * FINE) if rate > 0.0 else np.inf
     where = np.full(2, -1, np.int64)
+    posterior[:] = 0.0
     for i in range(offsets.shape[0] - 1):
         first, last = offsets[i], offsets[i + 1]
         w = weights[i]
-        log_lik[i], died = filter_sequence(
-            tau[first:last], log_density[first:last], pi, rate, B, table, posterior[first:last], ahead, work
-        )
+        n = informative_rows(tau[first:last], ends[i], log_density[first:last], cover, rows)
+        for k in range(n):
+            times[k] = tau[first + rows[k]]
+            density[k] = log_density[first + rows[k]]
+        log_lik[i], died = filter_sequence(times[:n], density[:n], pi, rate, B, table, filtered, ahead, work)
         if died >= 0:
             where[0] = i
-            where[1] = died
+            where[1] = rows[died]
             return where
-        open_end = ends[i] - tau[last - 1]
-        if open_end > 0.0:
-            a = posterior[last - 1]
-            if use_eigen:
-                add_by_eigen(a, ones, open_end, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e)
+        # backwards over the gaps: k is the row behind the gap, n the end of the window
+        for k in range(n, -1, -1):
+            begin = times[k - 1] if k > 0 else 0.0
+            t = (times[k] if k < n else ends[i]) - begin
+            a = filtered[k - 1] if k > 0 else pi
+            b = ones
+            largest = 1.0
+            if k < n:
+                b = ratio
+                future_ratio(filtered[k], ahead[k], ratio)
+                norm = 0.0
+                for s in range(M):
+                    norm += ahead[k, s] * ratio[s]
+                largest = 0.0
+                for s in range(M):
+                    ratio[s] /= norm
+                    largest = max(largest, ratio[s])
+                posterior[first + rows[k]] = filtered[k]
+            if t > 0.0:
+                by_eigen = use_eigen and largest <= LARGEST_B
+                if by_eigen:
+                    add_by_eigen(a, b, t, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e)
+                else:
+                    add_by_digits(a, b, t, w, rate, B, table, C, D, R, left, back, work)
+                    in_digits = True
+                possible = 0
+                for s in range(M):
+                    possible += a[s] > 0.0
+                if k == n or possible == 1:  # the future changes nothing
+                    back[:] = 1.0
+                elif by_eigen:
+                    carry(b, t, rate, B, table, 1, back, work)
             else:
-                add_by_doubling(a, ones, open_end, w, rate, B, R)
-        for l in range(last - 1, first - 1, -1):
-            t = tau[l] - tau[l - 1] if l > first else tau[l]
-            a = posterior[l - 1] if l > first else pi
-            if t == 0.0:
-                continue
-            future_ratio(posterior[l], ahead[l - first], ratio)
-            carry(ratio, t, rate, B, table, 1, back, work)
+                back[:] = b
             norm = 0.0
             for s in range(M):
-                norm += a[s] * back[s]
-            largest = 0.0
+                back[s] *= a[s]
+                norm += back[s]
             for s in range(M):
-                ratio[s] /= norm
-                largest = max(largest, ratio[s])
-            if use_eigen and largest <= LARGEST_B:
-                add_by_eigen(a, ratio, t, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e)
-            else:
-                add_by_doubling(a, ratio, t, w, rate, B, R)
-            if l > first:
-                for s in range(M):
-                    posterior[l - 1, s] *= back[s] / norm
-            else:
-                for s in range(M):
-                    first_counts[s] += w * pi[s] * back[s] / norm
-        if tau[first] == 0.0:
-            for s in range(M):
-                first_counts[s] += w * posterior[first, s]
+                if k > 0:
+                    filtered[k - 1, s] = back[s] / norm
+                else:
+                    first_counts[s] += w * back[s] / norm
+    if in_digits and rate > 0.0:
+        integrate_digits(rate, B, table, C, D, R)
     return where
