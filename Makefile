@@ -4,7 +4,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PYTHON ?= python3
 
-.PHONY: demo test test-slow lint bench lock clean
+.PHONY: demo test test-slow lint bench lock recompile clean
 
 demo: $(STAMP)
 	$(PY) examples/demo.py demo
@@ -37,6 +37,10 @@ $(STAMP): pyproject.toml requirements.lock
 
 lock: $(STAMP)
 	$(PY) -m pip freeze --exclude-editable --exclude pip --exclude uv > requirements.lock
+
+# numba does not see that a kernel called by another one has changed: forget what it compiled.
+recompile:
+	find src -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
