@@ -14,6 +14,7 @@ import jumpmeans as jm
 import reference
 from jumpmeans.emissions import FAMILIES, Record
 from jumpmeans.engines.base import Dwells, Search, Sequences
+from jumpmeans.estimators.descent import Model, descend
 from jumpmeans.estimators.updates import exact_rates, transition_rows, uniform_rows
 from jumpmeans.objective import Weights, evaluate
 from jumpmeans.params import Params
@@ -170,7 +171,7 @@ def test_every_step_is_a_descent_and_counts_right(family, seed):
             elif step == "emission":
                 emission = emission.update(stats.emission)
             params = Params(rates, P, emission)
-            cost = evaluate(stats, rates, P, emission, weights)
+            cost = evaluate(stats, params, weights)
             history.append(cost.total)
         plain = plain_objective(panel, x, dwells, params, weights, running)
         for name, value in plain.items():
@@ -215,34 +216,19 @@ def plain_objective(panel, x, dwells, params, weights, running):
 @pytest.mark.parametrize("family", ALL)
 @pytest.mark.parametrize("search", ["exact", "beam"])
 def test_a_converged_fit_is_a_fixed_point(family, search, rng):
-    """Sweeping on from where the sweeps have settled changes the objective by rounding only."""
+    """Going on from where a descent has settled changes the objective by rounding only."""
     for _ in range(3):
         panel = make_panel(rng, family, S=20)
-        model = make_model(family, search=search, tol=1e-13).fit(panel)
-        assert model.converged_
+        model = make_model(family, search=search).fit(panel)
         params = Params(model.rates_, model.transition_probs_, model.emission_)
-        moves = ~np.eye(3, dtype=bool)
         sequences = Sequences.from_panel(panel, model.emission_.encode(panel))
-        rounds = model._search_._replace(rounds=1)
-        dwells = Dwells.blank(sequences, rounds.per_gap)
+        single = model._model_._replace(search=model._model_.search._replace(rounds=1))
         engine = jm.engines.Threads(1)
-        history = []
-        for _ in range(60):
-            stats = engine.sweep(sequences, dwells, params, model._weights_, rounds)
-            params = Params(
-                exact_rates(stats, model._weights_, np.ones(3, bool)),
-                transition_rows(stats.jumps, model._weights_.jump_pseudo_count, moves, params.transition_probs),
-                params.emission.update(stats.emission),
-            )
-            history.append(
-                evaluate(stats, params.rates, params.transition_probs, params.emission, model._weights_).total
-            )
-        not_rising(history)
-        again = history[-1]
-        stats = engine.sweep(sequences, dwells, params, model._weights_, rounds)
-        assert evaluate(stats, params.rates, params.transition_probs, params.emission, model._weights_).total == (
-            pytest.approx(again, rel=1e-9)
-        )
+        settled = descend(engine, sequences, params, single, 1000, 1e-13)
+        assert settled.converged
+        again = descend(engine, sequences, settled.params, single, 5, 0.0, settled.dwells)
+        not_rising([cost.total for cost in (*settled.history, *again.history)])
+        assert again.cost.total == pytest.approx(settled.cost.total, rel=1e-9)
 
 
 def test_more_candidates_never_hurt_a_decode(rng):
@@ -251,17 +237,14 @@ def test_more_candidates_never_hurt_a_decode(rng):
         panel = make_panel(rng, family, S=30)
         model = make_model(family).fit(panel)
         params = Params(model.rates_, model.transition_probs_, model.emission_)
+        weights = model._model_.weights
         sequences = Sequences.from_panel(panel, model.emission_.encode(panel))
         values = []
         for per_gap in (1, 3, 7):  # each grid holds the one before it
             dwells = Dwells.blank(sequences, per_gap)
-            stats = jm.engines.Threads(1).sweep(
-                sequences, dwells, params, model._weights_, Search(per_gap, per_gap, 0, 0, 100)
-            )
-            values.append(
-                evaluate(stats, params.rates, params.transition_probs, params.emission, model._weights_).total
-            )
-        assert values[2] <= values[0] + 1e-9 * abs(values[0])
+            search = Search(per_gap, per_gap, 0, 0, 1)
+            values.append(evaluate(jm.engines.Threads(1).sweep(sequences, dwells, params, weights, search), params, weights))
+        assert values[2].total <= values[0].total + 1e-9 * abs(values[0].total)
 
 
 # ----------------------------------------------------------- weights and order
@@ -349,8 +332,8 @@ def test_permuted_parameters_decode_the_same(family, rng):
         order = rng.permutation(3)
         found = []
         for these in (params, params.permute(order)):
-            dwells = Dwells.blank(sequences, model._search_.per_gap)
-            jm.engines.Threads(1).sweep(sequences, dwells, these, model._weights_, model._search_)
+            dwells = Dwells.blank(sequences, model._model_.search.per_gap)
+            jm.engines.Threads(1).sweep(sequences, dwells, these, model._model_.weights, model._model_.search)
             found.append(dwells)
         np.testing.assert_array_equal(found[0].row_states, order[found[1].row_states])
         np.testing.assert_array_equal(found[0].counts, found[1].counts)

@@ -161,9 +161,7 @@ def _parse_times(pd: Any, column: Any) -> Any:
         return numbers
     if numbers.notna().any():
         row = int(stray.argmax())
-        raise PanelError(
-            f"times must be all numbers or all ISO dates, got {column.iloc[row]!r} at row {row}; mend it."
-        )
+        raise PanelError(f"times must be all numbers or all ISO dates, got {column.iloc[row]!r} at row {row}; mend it.")
     dates: list[datetime | None] = []
     for row, text in enumerate(column):
         try:

@@ -38,7 +38,7 @@ class Weights(NamedTuple):
     """The hyperparameters as numbers, in the data's own units.
 
     transition : ξ; emission : ζ of each column; prior_count : a, prior_time : b of b λ - a ln λ;
-    jump_pseudo_count : α of the rows of P.
+    jump_pseudo_count : α of the rows of P; state_cost : ξ_1; shared_row : ξ_2, pull of each row to the base row.
     """
 
     transition: float
@@ -46,6 +46,8 @@ class Weights(NamedTuple):
     prior_count: float
     prior_time: float
     jump_pseudo_count: float
+    state_cost: float = 0.0
+    shared_row: float = 0.0
 
 
 class Stats(NamedTuple):
@@ -110,6 +112,8 @@ class Cost(NamedTuple):
     rate_prior: float
     transition_prior: float
     emission_prior: float
+    states: float = 0.0
+    shared_rows: float = 0.0
 
     @property
     def total(self) -> float:
@@ -118,9 +122,12 @@ class Cost(NamedTuple):
 
 
 def jump_costs(transition_probs: Floats, weight: float) -> Floats:
-    """(M, M) cost -ξ ln p of each jump, infinite where p = 0."""
+    """(M, M) cost -ξ ln p of each jump, infinite where p = 0 and on the diagonal."""
     with np.errstate(divide="ignore"):
-        return np.ascontiguousarray(-weight * np.log(transition_probs))
+        costs = np.ascontiguousarray(-weight * np.log(transition_probs))
+    costs[transition_probs == 0] = np.inf  # also when ξ = 0
+    np.fill_diagonal(costs, np.inf)
+    return costs
 
 
 def prior_cost(rates: Floats, weights: Weights) -> float:
@@ -133,24 +140,32 @@ def prior_cost(rates: Floats, weights: Weights) -> float:
     return float(a * (z - np.log(z) - 1.0).sum())
 
 
-def evaluate(stats: Stats, rates: Floats, transition_probs: Floats, emission: Any, weights: Weights) -> Cost:
+def shared_row_cost(transition_probs: Floats, base_row: Floats) -> float:
+    """Σ_m KL(π_0 ‖ π_m), each over the states that row m can reach."""
+    m, j = np.nonzero(transition_probs)
+    return float((base_row[j] * (np.log(base_row[j]) - np.log(transition_probs[m, j]))).sum())
+
+
+def evaluate(stats: Stats, params: Any, weights: Weights) -> Cost:
     """Objective of the trajectories behind `stats` under the given parameters, by term."""
+    rates, rows, emission = params.rates, params.transition_probs, params.emission
     left = stats.exits > 0
     used = stats.jumps > 0
+    free = (rows > 0) & ~np.eye(len(rows), dtype=bool)
     lam = rates[left]
-    with np.errstate(divide="ignore"):
-        dwells = lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)
-        transitions = -(stats.jumps[used] * np.log(transition_probs[used])).sum()
-        free_moves = np.log(transition_probs[transition_probs > 0]).sum()
+    dwells = lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)
     running = stats.run_state >= 0
     z = np.maximum(rates[stats.run_state[running]] * stats.run_time[running], 1.0)
     run_weights = np.broadcast_to(stats.weights[:, None], running.shape)[running]
+    shared = params.base_row is not None and weights.shared_row > 0
     return Cost(
         observations=float(weights.emission @ emission.totals(stats.emission)),
-        transitions=float(weights.transition * transitions),
+        transitions=float(-weights.transition * (stats.jumps[used] * np.log(rows[used])).sum()),
         dwells=float(dwells.sum()),
         running_dwells=float((run_weights * (z - np.log(z) - 1.0)).sum()),
         rate_prior=prior_cost(rates, weights),
-        transition_prior=float(-weights.transition * weights.jump_pseudo_count * free_moves),
+        transition_prior=float(-weights.transition * weights.jump_pseudo_count * np.log(rows[free]).sum()),
         emission_prior=float(weights.emission @ emission.prior_costs()),
+        states=weights.state_cost * len(rates),
+        shared_rows=weights.shared_row * shared_row_cost(rows, params.base_row) if shared else 0.0,
     )

@@ -15,15 +15,32 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Params:
-    """λ, P and θ of the objective: rates (M,), transition_probs (M, M) with zero diagonal, emission."""
+    """λ, P and θ of the objective.
+
+    rates (M,); transition_probs (M, M); emission. In the nonparametric model the rows are π, whose diagonal no
+    trajectory uses, and base_row (M,) is π_0; else the diagonal is zero and base_row is None.
+    """
 
     rates: Floats
     transition_probs: Floats
     emission: Record
+    base_row: Floats | None = None
 
     def permute(self, order: NDArray[np.int64]) -> Params:
         """The same parameters with state order[i] in place i."""
-        return Params(self.rates[order], self.transition_probs[np.ix_(order, order)], self.emission.permute(order))
+        return Params(
+            self.rates[order],
+            self.transition_probs[np.ix_(order, order)],
+            self.emission.permute(order),
+            None if self.base_row is None else self.base_row[order],
+        )
+
+    def jump_chain(self) -> Floats:
+        """P, (M, M): the rows with zero diagonal, renormalised."""
+        P = self.transition_probs.copy()
+        np.fill_diagonal(P, 0.0)
+        total = P.sum(axis=1, keepdims=True)
+        return P / np.where(total > 0, total, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +93,7 @@ class Process:
         sums = P.sum(axis=1)
         bad = ~np.isclose(sums, np.where(rates > 0, 1.0, sums)) | (sums > 1 + 1e-8)
         if bad.any():
-            raise ValueError(
-                f"transition_probs rows must sum to 1 where the rate is positive, got row sums of {sums}."
-            )
+            raise ValueError(f"transition_probs rows must sum to 1 where the rate is positive, got row sums of {sums}.")
         if pi.shape != (M,) or np.any(pi < 0) or not np.isclose(pi.sum(), 1.0):
             raise ValueError(f"initial_probs must be {M} probabilities that sum to 1, got {pi}.")
         if len(states) != M:

@@ -56,9 +56,7 @@ def simulate(
         elif gaps == "regular":
             steps = np.full((S, L - 1), float(mean_gap))
         else:
-            raise ValueError(
-                f"gaps must be 'exponential', 'regular' or an array of shape {(S, L - 1)}, got {gaps!r}."
-            )
+            raise ValueError(f"gaps must be 'exponential', 'regular' or an array of shape {(S, L - 1)}, got {gaps!r}.")
     else:
         steps = np.broadcast_to(np.asarray(gaps, dtype=np.float64), (S, L - 1))
     times = np.concatenate([np.zeros((S, 1)), np.cumsum(steps, axis=1)], axis=1)

@@ -155,9 +155,7 @@ class Trajectories:
         try:
             import pandas as pd
         except ImportError as error:
-            raise MissingExtraError(
-                "to_frame needs pandas; install it by pip install 'jumpmeans[frames]'."
-            ) from error
+            raise MissingExtraError("to_frame needs pandas; install it by pip install 'jumpmeans[frames]'.") from error
         start, end = self.start_times, self._ends()
         return pd.DataFrame(
             {

@@ -17,7 +17,7 @@ from ..emissions.column import numeric_values
 from ..emissions.symbols import encode_labels, one_hot
 from ..errors import PanelError
 from ..estimators.base import as_panel
-from ..estimators.jump_means import typical_gap
+from ..estimators.setup import typical_gap
 from ..objective import JIT
 from ..panel import Panel
 from ..weighted import weighted_median

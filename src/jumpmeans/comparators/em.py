@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from ..emissions import Gaussian, Laplace, Record
-from ..emissions.bregman import NORMAL_DIFFERENCE
-from ..emissions.column import Column, noise_scale
-from ..emissions.laplace import LAPLACE_DIFFERENCE
-from ..engines import get_engine
-from ..engines.base import Engine, NoPathError, Sequences
-from ..estimators.base import Floats, MarkovReadOut, as_panel, no_path
+from ..emissions.column import Column
+from ..engines.base import Engine, Sequences
+from ..estimators.base import Floats
 from ..estimators.em_steps import maximise
-from ..estimators.jump_means import JumpMeans, typical_gap
-from ..estimators.start import start_emission
-from ..estimators.updates import uniform_rows
-from ..panel import Panel
 from ..params import Process
 from ..progress import History, track
-from ..structure import Structure
-from ..trajectories import Trajectories
 
 # A state's spread is never taken below this share of the column's noise: one reading alone would have none.
 SCALE_FLOOR = 0.05
@@ -63,9 +51,7 @@ class Climb(NamedTuple):
         return self.end.log_lik
 
 
-def look(
-    engine: Engine, sequences: Sequences, process: Process, moves: NDArray[np.bool_], floors: Floats
-) -> Point:
+def look(engine: Engine, sequences: Sequences, process: Process, moves: NDArray[np.bool_], floors: Floats) -> Point:
     """One pass over the data: the likelihood of a process, and the better one that it leads to."""
     expected = engine.expect(sequences, process)
     image = maximise(process, expected, moves)

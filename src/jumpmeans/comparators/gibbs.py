@@ -18,7 +18,8 @@ from ..engines import get_engine
 from ..engines.base import Dwells, Engine, NoPathError, Sequences
 from ..errors import InfeasibleError
 from ..estimators.base import MarkovReadOut, as_panel
-from ..estimators.jump_means import JumpMeans, publish_trajectories, typical_gap
+from ..estimators.publish import publish_trajectories
+from ..estimators.setup import check_choice, check_count, states_and_emission, typical_gap
 from ..estimators.start import start_emission
 from ..estimators.updates import uniform_rows
 from ..kernels.uniformization import sample_block
@@ -350,9 +351,7 @@ class Samples:
 
     def process(self, k: int, states: NDArray[Any]) -> Process:
         """Draw k as a process."""
-        return Process(
-            self.rates[k], self.transition_probs[k], self.initial_probs[k], self.emissions[k], states
-        )
+        return Process(self.rates[k], self.transition_probs[k], self.initial_probs[k], self.emissions[k], states)
 
 
 def match_order(row_states: Ints, pivot: Ints, n_states: int) -> Ints:
@@ -409,9 +408,7 @@ def require_integers(model: Any, least: dict[str, int]) -> None:
     """Refuse options that are not integers of at least a given size."""
     for name, smallest in least.items():
         value = getattr(model, name)
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest
-        ):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
             raise ValueError(f"{name} must be an integer of at least {smallest}, got {value!r}.")
 
 
@@ -631,15 +628,13 @@ class Gibbs(SampledReadOut):
         engine = get_engine(self.engine)
         self._check_options()
         require_equal_weights(panel, "Gibbs")
-        blank, labels = self._blank_emission(panel)
+        labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
         x = blank.encode(panel)
         moves = (self.structure or Structure()).allowed_moves(labels)
         sequences = Sequences.from_panel(panel, x)
         gap = typical_gap(panel)
         prior_time = gap if isinstance(self.prior_dwell_time, str) else float(self.prior_dwell_time)
-        priors = Priors(
-            prior_time, moves, tuple(column_prior(c, x[:, d], panel) for d, c in enumerate(blank.columns))
-        )
+        priors = Priors(prior_time, moves, tuple(column_prior(c, x[:, d], panel) for d, c in enumerate(blank.columns)))
         rng = np.random.default_rng(self.random_state)
         chains = [
             self._start(panel, sequences, blank, moves, labels, gap, own, first=k == 0)
@@ -661,16 +656,12 @@ class Gibbs(SampledReadOut):
             for d, column in enumerate(emission.columns)
         ]
         M = len(labels)
-        process = Process(
-            moves.any(axis=1) / gap, uniform_rows(moves), np.full(M, 1.0 / M), Record(columns), labels
-        )
+        process = Process(moves.any(axis=1) / gap, uniform_rows(moves), np.full(M, 1.0 / M), Record(columns), labels)
         paths = Paths.at_rows(sequences, M, jumps_needed(moves))
         log_density = process.emission.log_density(sequences.x)
         return Chain(process, paths, log_density, rng, rng.spawn(sequences.n_blocks))
 
-    def _run(
-        self, panel: Panel, engine: Engine, sequences: Sequences, priors: Priors, chains: list[Chain]
-    ) -> None:
+    def _run(self, panel: Panel, engine: Engine, sequences: Sequences, priors: Priors, chains: list[Chain]) -> None:
         n_iter = self.burn_in + self.n_samples * self.thin
         looked_at = np.unique(np.linspace(0, len(sequences.tau) - 1, MATCHED_ROWS).astype(np.int64))
         history = History()
@@ -734,14 +725,10 @@ class Gibbs(SampledReadOut):
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
 
-    def _blank_emission(self, panel: Panel) -> tuple[Record, NDArray[Any]]:
-        model = JumpMeans(self.n_states, emission=self.emission, states=self.states)
-        return model._blank_emission(panel)
-
     def _check_options(self) -> None:
-        require_integers(self, {"n_states": 1, "n_samples": 1, "burn_in": 0, "thin": 1, "n_chains": 1})
-        if self.init not in ("data", "noise"):
-            raise ValueError(f"init must be 'data' or 'noise', got {self.init!r}.")
+        check_count("n_states", self.n_states, 1)
+        require_integers(self, {"n_samples": 1, "burn_in": 0, "thin": 1, "n_chains": 1})
+        check_choice("init", self.init, ("data", "noise"))
         time = self.prior_dwell_time
         if time != "auto" and (isinstance(time, str) or not (np.isfinite(time) and time > 0)):
             raise ValueError(f"prior_dwell_time must be 'auto' or a finite number > 0, got {time!r}.")

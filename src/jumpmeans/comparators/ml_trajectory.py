@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..engines.base import Sequences
 from ..errors import InfeasibleError
 from ..estimators.base import Floats, MarkovReadOut, as_panel
-from ..estimators.jump_means import typical_gap
+from ..estimators.setup import typical_gap
 from ..objective import JIT
 from ..panel import Panel
 from ..params import Process

@@ -31,15 +31,15 @@ SCALE_FLOOR = 0.05
 
 
 class MeanStats(NamedTuple):
-    """Weight, sum and cost (under `reference`) of the values of each state, all (M,)."""
+    """Weight of the values of each state, their sum less its mean each, and their cost, under the means `reference`; (M,)."""
 
     weight: Floats
-    sum: Floats
+    shift: Floats
     cost: Floats
     reference: Floats
 
     def __add__(self, other: MeanStats) -> MeanStats:  # type: ignore[override]
-        return MeanStats(self.weight + other.weight, self.sum + other.sum, self.cost + other.cost, self.reference)
+        return MeanStats(self.weight + other.weight, self.shift + other.shift, self.cost + other.cost, self.reference)
 
 
 class MeanColumn(Column):
@@ -111,26 +111,28 @@ class MeanColumn(Column):
         def total(w: Floats) -> Floats:
             return np.bincount(states, weights=w, minlength=M).astype(np.float64)
 
-        return MeanStats(total(weights), total(weights * x), total(weights * d), self.means)
+        shift = total(weights * (x - self.means[states]))
+        return MeanStats(total(weights), shift, total(weights * d), self.means)
 
     def soft_stats(self, x: Floats, probs: Floats) -> MeanStats:
         present = np.isfinite(x)
         if not present.all():
             x, probs = x[present], probs[present]
         d = self.divergence(x[:, None], self.means)
-        return MeanStats(probs.sum(axis=0), x @ probs, (probs * d).sum(axis=0), self.means)
+        shift = (probs * (x[:, None] - self.means)).sum(axis=0)
+        return MeanStats(probs.sum(axis=0), shift, (probs * d).sum(axis=0), self.means)
 
     def update(self, stats: MeanStats) -> Self:
         count, mean = self.prior
         weight = stats.weight + count
         safe = np.where(weight > 0, weight, 1.0)
-        return self._copy(means=np.where(weight > 0, (stats.sum + count * mean) / safe, self.means))
+        moved = stats.reference + (stats.shift + count * (mean - stats.reference)) / safe
+        return self._copy(means=np.where(weight > 0, moved, self.means))
 
     def total(self, stats: MeanStats) -> float:
         used = stats.weight > 0
         w, r, mu = stats.weight[used], stats.reference[used], self.means[used]
-        shift = stats.sum[used] - w * r
-        total = stats.cost[used] + w * self.divergence(r, mu) + (self.slope(r) - self.slope(mu)) * shift
+        total = stats.cost[used] + w * self.divergence(r, mu) + (self.slope(r) - self.slope(mu)) * stats.shift[used]
         return float(np.maximum(total, 0.0).sum())
 
     def with_pseudo_count(self, count: float) -> Self:
@@ -188,9 +190,8 @@ class Gaussian(MeanColumn):
         return NORMAL_WEIGHT / noise_scale(x, panel, NORMAL_DIFFERENCE) ** 2
 
     def with_scale(self, stats: MeanStats, shared: float = 1.0) -> Self:
-        shift = self.means - stats.reference
-        moved = stats.sum - stats.weight * stats.reference
-        squares = np.maximum(2.0 * stats.cost - 2.0 * shift * moved + stats.weight * shift**2, 0.0)
+        moved = self.means - stats.reference
+        squares = np.maximum(2.0 * stats.cost - 2.0 * moved * stats.shift + stats.weight * moved**2, 0.0)
         pooled = squares.sum() / max(stats.weight.sum(), 1e-300)
         own = np.sqrt((squares + shared * pooled) / np.maximum(stats.weight + shared, 1e-300))
         floor = SCALE_FLOOR * np.sqrt(pooled) or 1e-8 * max(1.0, float(np.abs(self.means).max()))

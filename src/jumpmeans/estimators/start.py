@@ -21,9 +21,7 @@ Floats = NDArray[np.float64]
 SMOOTHING = 2.0
 
 
-def start_emission(
-    blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool
-) -> Record:
+def start_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
     """First emission: `noise` as in the paper, or `data`: what the observed rows look like.
 
     From data, a single measured column starts at its quantiles (the first time; there is nothing random in it),

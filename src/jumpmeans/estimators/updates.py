@@ -54,3 +54,47 @@ def transition_rows(
 def uniform_rows(moves: NDArray[np.bool_]) -> Floats:
     """P, (M, M) with every allowed move equally likely."""
     return moves / np.maximum(moves.sum(axis=1, keepdims=True), 1)
+
+
+def shared_rows(
+    jumps: Floats, moves: NDArray[np.bool_], weights: Weights, base_row: Floats, max_iter: int = 1000
+) -> tuple[Floats, Floats]:
+    """π (M, M) and π_0 (M,): rows drawn to a shared base row, the two updated in turn to a fixed point.
+
+    π_mj ∝ ξ (n_mj + α) + ξ_2 π_0j and π_0j ∝ Π_m π_mj^{1/M}, each the exact minimiser given the other. The diagonal
+    part of π_m is kept though no trajectory uses it; forbidden moves are left out of a row.
+    """
+    reachable = moves | np.eye(len(base_row), dtype=bool)
+    counts = np.where(moves, weights.transition * (jumps + weights.jump_pseudo_count), 0.0)
+    for _ in range(max_iter):
+        rows = np.where(reachable, counts + weights.shared_row * base_row, 0.0)
+        total = rows.sum(axis=1, keepdims=True)
+        rows = np.where(total > 0, rows / np.where(total > 0, total, 1.0), uniform_rows(reachable))
+        new = geometric_mean_row(np.maximum(rows, LEAST_SHARE), reachable)
+        settled = np.abs(new - base_row).max() <= 1e-13
+        base_row = new
+        if settled:
+            break
+    return rows, base_row
+
+
+# A state that no jump enters loses its share of the base row little by little: no further than this.
+LEAST_SHARE = 1e-300
+
+
+def geometric_mean_row(rows: Floats, reachable: NDArray[np.bool_]) -> Floats:
+    """π_0 that minimises Σ_m Σ_j π_0j ln(π_0j / π_mj) over the reachable j: |R_j| (ln π_0j + 1) = ν + Σ_m ln π_mj."""
+    sizes = reachable.sum(axis=0)
+    logs = np.where(reachable, np.log(rows), 0.0).sum(axis=0)
+    if np.all(sizes == sizes[0]):
+        row = np.exp((logs - logs.max()) / sizes[0])
+        return row / row.sum()
+    low, high = -logs.max() - 700.0 * sizes.max(), sizes.max() - logs.min()
+    for _ in range(200):  # the sum rises with ν
+        nu = 0.5 * (low + high)
+        if np.exp(np.minimum((nu + logs) / sizes - 1.0, 700.0)).sum() > 1.0:
+            high = nu
+        else:
+            low = nu
+    row = np.exp((0.5 * (low + high) + logs) / sizes - 1.0)
+    return row / row.sum()

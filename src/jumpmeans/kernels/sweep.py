@@ -72,9 +72,7 @@ def sweep_block(
                 break
             before = value
             n_dwells[i] = trace_back(cand_time, cand_row, from_start, from_state, out, states_i, starts_i, rows_i)
-            place_jumps(
-                states_i, starts_i, rows_i, n_dwells[i], tau_i, seen_i, ends[i], lam, first_running == 1, work
-            )
+            place_jumps(states_i, starts_i, rows_i, n_dwells[i], tau_i, seen_i, ends[i], lam, first_running == 1, work)
         n = n_dwells[i]
         label_rows(states_i, rows_i, n, row_states[first:last])
         add_trajectory(

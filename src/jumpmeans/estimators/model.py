@@ -1,0 +1,121 @@
+"""What both JUMP-means models share once a descent is done: publishing, decoding, closing EM steps."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from ..emissions import Record
+from ..engines import get_engine
+from ..engines.base import MAX_ROUNDS, Dwells, NoPathError, Sequences
+from ..objective import Cost, Stats
+from ..panel import Panel
+from ..params import Params
+from ..progress import History
+from ..trajectories import Trajectories
+from .base import Floats, MarkovReadOut, as_panel, no_path
+from .descent import Model, Run
+from .em_steps import em_steps
+from .publish import estimate_process, publish_trajectories
+from .setup import PSEUDO_COUNT, check_choice, check_count
+
+# Closing EM steps: as many as held-out error gains from (see docs/choices.md).
+REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
+
+
+class JumpModel(MarkovReadOut):
+    """A fitted JUMP-means model; subclasses know how to find its parameters."""
+
+    structure: Any
+    refine: Any
+    max_iter: int
+    trajectories_: Trajectories
+    objective_: float
+    objective_history_: Floats
+    history_: History
+    cost_: Cost
+    rates_: Floats
+    transition_probs_: Floats
+    emission_: Record
+    n_iter_: int
+    converged_: bool
+
+    def _check_options(self) -> None:
+        params = self.get_params(deep=False)
+        for name, choices in (
+            ("init", ("data", "noise")),
+            ("search", ("exact", "beam")),
+            ("first_dwell", ("complete", "running")),
+        ):
+            if name in params:
+                check_choice(name, params[name], choices)
+        for name, least in (("n_states", 1), ("n_init", 1), ("max_iter", 1), ("jumps_per_gap", 1), ("refine", 0)):
+            if name in params:
+                check_count(name, params[name], least)
+
+    def _publish(self, panel: Panel, sequences: Sequences, run: Run, model: Model, labels: NDArray[Any]) -> None:
+        """Set everything a user reads, from the end of the best descent."""
+        if not run.converged:
+            warnings.warn(
+                f"the objective still falls after {self.max_iter} sweeps (now {run.cost.total:.6g}); "
+                "raise max_iter, or tol if this is close enough.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        params, moves = run.params, model.moves
+        if self.structure is None:
+            params = params.permute(params.emission.stable_order(run.stats.total_time))
+        self.states_ = labels
+        self.rates_, self.emission_ = params.rates, params.emission
+        self.transition_probs_ = params.jump_chain()
+        self.cost_, self.objective_ = run.cost, run.cost.total
+        self.objective_history_ = np.array([cost.total for cost in run.history])
+        self.history_ = run.timing
+        self.n_iter_, self.converged_ = len(run.history), run.converged
+
+        self._model_ = model._replace(search=model.search._replace(rounds=MAX_ROUNDS))
+        self._decoder_ = params
+        dwells, stats = self._decode(panel, sequences)
+        process = estimate_process(panel, dwells, stats, params, moves, model.weights.jump_pseudo_count, labels)
+        steps = self._n_refine(params.emission)
+        if steps:
+            process = em_steps(get_engine(self.engine), sequences, process, moves, steps, PSEUDO_COUNT)
+            self._decoder_ = Params(process.rates, process.transition_probs, process.emission)
+            dwells, stats = self._decode(panel, sequences)
+        self.process_ = process
+        self.trajectories_ = publish_trajectories(panel, dwells, labels)
+
+    def _n_refine(self, emission: Record) -> int:
+        if not isinstance(self.refine, str):
+            return int(self.refine)
+        if emission.is_direct:
+            return REFINE_DIRECT
+        return REFINE_SYMBOLS if any(column.is_symbolic for column in emission.columns) else REFINE_MEASURED
+
+    def _decode(self, panel: Panel, sequences: Sequences) -> tuple[Dwells, Stats]:
+        weights, _, search = self._model_
+        dwells = Dwells.blank(sequences, search.per_gap)
+        try:
+            stats = get_engine(self.engine).sweep(sequences, dwells, self._decoder_, weights, search)
+        except NoPathError as error:
+            raise no_path(panel, error, "the allowed moves") from None
+        return dwells, stats
+
+    def _decode_panel(self, panel: Panel) -> Dwells:
+        return self._decode(panel, Sequences.from_panel(panel, self.emission_.encode(panel)))[0]
+
+    def decode(self, panel: Any) -> Trajectories:
+        """Best trajectory of every sequence under the fitted parameters."""
+        self._check_fitted()
+        panel = as_panel(panel)
+        return publish_trajectories(panel, self._decode_panel(panel), self.states_)
+
+    def _row_states(self, panel: Panel) -> NDArray[np.int32]:
+        return self._decode_panel(panel).row_states
+
+    def _shown(self) -> NDArray[Any]:
+        return self._decoder_.emission.state_values()

@@ -1,0 +1,143 @@
+"""From options and data to the numbers a fit works with: states, emission, hyperparameters, search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..emissions import FAMILIES, Record, family_names
+from ..engines.base import BEAM_PER_GAP, Search
+from ..panel import Panel
+from ..structure import jumps_needed
+from ..weighted import weighted_median
+
+Floats = NDArray[np.float64]
+
+# α: what a jump never seen is worth; enough that it can return, too little to be felt.
+PSEUDO_COUNT = 0.01
+# The same for states hidden behind symbols, as a share of the mean count.
+EVEN_SHARE = 0.5
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse an option that is not one of its choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    """Refuse an option that is neither left to us nor an integer large enough."""
+    if value is not None and value != "auto" and (not isinstance(value, int | np.integer) or value < least):
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+
+
+def number(name: str, value: Any, auto: float) -> float:
+    """A hyperparameter as a number: its own, or the automatic one."""
+    result = auto if isinstance(value, str) and value == "auto" else value
+    if not isinstance(result, int | float | np.number) or not (np.isfinite(result) and result >= 0):
+        raise ValueError(f"{name} must be 'auto' or a finite number >= 0, got {value!r}.")
+    return float(result)
+
+
+def states_and_emission(
+    panel: Panel, emission: str | Sequence[str], n_states: int | None, states: Sequence[Any] | None, pseudo_count: Any
+) -> tuple[NDArray[Any], Record]:
+    """Labels of the states, and an emission that knows each column's support but nothing of its states."""
+    names = family_names(emission, panel.n_columns)
+    if "direct" in names:
+        labels = direct_labels(panel, names.index("direct"), n_states, states)
+    elif states is not None:
+        raise ValueError("states must be given only for emission 'direct'; hidden states are numbered.")
+    elif n_states is None:
+        raise ValueError(f"n_states must be given for hidden states (emission={emission!r}), got None.")
+    else:
+        labels = np.arange(n_states)
+    symbols = None if isinstance(pseudo_count, str) else float(np.ravel(pseudo_count)[-1])
+    blank = Record(
+        FAMILIES[name].blank(panel, d, len(labels), labels.tolist(), symbols) for d, name in enumerate(names)
+    )
+    return labels, blank
+
+
+def direct_labels(panel: Panel, d: int, n_states: int | None, states: Sequence[Any] | None) -> NDArray[Any]:
+    """Labels of directly observed states: those named, or those seen."""
+    labels = panel.labels(d) if states is None else np.asarray(states)
+    if len(set(labels.tolist())) != len(labels):
+        raise ValueError(f"states must be distinct, got {labels.tolist()}.")
+    if len(labels) == 0:
+        raise ValueError(
+            f"column {panel.columns[d]!r} must hold at least one label for emission 'direct', got none; "
+            "check the column, or name the labels by states=[...]."
+        )
+    if n_states is not None and n_states != len(labels):
+        raise ValueError(
+            f"n_states={n_states} must equal the number of labels, got {len(labels)}: {labels.tolist()}; "
+            "leave n_states out, or name labels that were never seen by states=[...]."
+        )
+    return labels
+
+
+def check_distinct(panel: Panel, blank: Record, x: Floats) -> None:
+    """Measurements need a distinct value for every state (symbols do not: a state is a mix of them)."""
+    if blank.n_states == 1 or any(column.is_symbolic for column in blank.columns):
+        return
+    distinct = count_distinct(x)
+    if distinct < blank.n_states:
+        raise ValueError(
+            f"n_states={blank.n_states} must be at most the number of distinct values, got {distinct} in "
+            f"columns {list(panel.columns)}; ask for fewer states."
+        )
+
+
+def count_distinct(x: Floats) -> int:
+    """Number of distinct rows without gaps, or of distinct values if every row has one."""
+    rows = x[np.isfinite(x).all(axis=1)]
+    return len(np.unique(rows, axis=0)) if len(rows) else len(np.unique(x[np.isfinite(x)]))
+
+
+def emission_weights(value: Any, blank: Record, x: Floats, panel: Panel) -> Floats:
+    """(D,) ζ of each column."""
+    if isinstance(value, str) and value == "auto":
+        return blank.auto_weights(x, panel)
+    weights = [number("emission_weight", z, 1.0) for z in np.ravel(np.asarray(value, dtype=object))]
+    if len(weights) not in (1, len(blank.columns)):
+        raise ValueError(
+            f"emission_weight must be one number or one for each of the {len(blank.columns)} columns, got {len(weights)}."
+        )
+    return np.array(np.broadcast_to(weights, len(blank.columns)), dtype=np.float64)
+
+
+def typical_gap(panel: Panel) -> float:
+    """Median time between successive rows; 1 if there are none."""
+    gaps, weights = panel.gaps()
+    return weighted_median(gaps, weights) if len(gaps) else 1.0
+
+
+def total_weight(panel: Panel) -> float:
+    """Weighted number of observed rows."""
+    return float(np.repeat(panel.weights, panel.lengths)[panel.observed].sum())
+
+
+def even_jumps(panel: Panel, blank: Record) -> float:
+    """Pseudo-count α of each jump: hardly any, but a share of the observations for states hidden behind symbols.
+
+    Hard assignment of noisy symbols feeds on itself: it finds certain symbols and favourite jumps where there are
+    none. Even counts, here and in the emission, keep it from doing so.
+    """
+    M = blank.n_states
+    if M == 1 or blank.is_direct or not all(column.is_symbolic for column in blank.columns):
+        return PSEUDO_COUNT
+    return EVEN_SHARE * total_weight(panel) / (M * (M - 1))
+
+
+def make_search(jumps_per_gap: int | str, search: str, first_dwell: str, moves: NDArray[np.bool_]) -> Search:
+    """How jumps are looked for, given the moves that may happen."""
+    jumps = jumps_needed(moves) if isinstance(jumps_per_gap, str) else int(jumps_per_gap)
+    running = int(first_dwell == "running")
+    if search == "beam":
+        base = max(2, jumps)
+        return Search(base, max(BEAM_PER_GAP, 2 * base), 1, running)
+    return Search(jumps, jumps, 0, running)
