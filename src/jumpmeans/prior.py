@@ -20,7 +20,7 @@ def _require_positive(**values: ArrayLike) -> None:
     for name, value in values.items():
         array = np.asarray(value, dtype=np.float64)
         if not np.all((array > 0) & (array < np.inf)):
-            raise ValueError(f"{name} must be positive and finite, got {value}.")
+            raise ValueError(f"{name} must be positive and finite, got {array}.")
 
 
 def _log_gamma_draws(shape: ArrayLike, size: Any, rng: np.random.Generator) -> Floats:
@@ -45,8 +45,8 @@ class ShapedTranslatedPareto:
 
     Notes
     -----
-    Definition 2 of the supplement. The predictive law of the next dwell in a state that K dwells of total T have
-    been seen in is STP(β, κ_0 + K, γ + T): the paper's proposition 3 prints the mass of the normalised measure as its
+    From the supplement, appendix B. The predictive law of the next dwell of a state in which K dwells of total T
+    have been seen is STP(β, κ_0 + K, γ + T): the paper's proposition prints the mass of the normalised measure as
     second parameter, which would be 1; its proof has that of the measure itself, κ_0 + K.
 
     Examples
@@ -69,11 +69,12 @@ class ShapedTranslatedPareto:
 
     def logpdf(self, t: ArrayLike) -> Floats:
         """Logarithm of the density at `t`; -inf below 0."""
-        z = np.asarray(t, dtype=np.float64) / self.gamma
+        t = np.asarray(t, dtype=np.float64)
+        z = np.maximum(t / self.gamma, 0.0)
         with np.errstate(invalid="ignore"):  # inf - inf at infinity
-            inside = xlogy(self.beta - 1.0, z) - (1.0 + self.alpha) * self.beta * np.log1p(z)
-        logs = inside - betaln(self.beta, self.alpha * self.beta) - np.log(self.gamma)
-        return np.where((z < 0) | (z == np.inf), -np.inf, logs)[()]
+            logs = xlogy(self.beta - 1.0, z) - (1.0 + self.alpha) * self.beta * np.log1p(z)
+        logs = logs - betaln(self.beta, self.alpha * self.beta) - np.log(self.gamma)
+        return np.where((t < 0) | (z == np.inf), -np.inf, logs)[()]
 
     def cdf(self, t: ArrayLike) -> Floats:
         """P(S <= t), by the beta distribution of S / (S + γ), or of γ / (S + γ) where that is the smaller."""
@@ -164,10 +165,10 @@ def simulate_hggp(
     normalised measure, a Dirichlet process DP(H). So κ_0 ~ Gamma(α_0, γ_0), ‖μ_m‖ ~ Gamma(β κ_0, γ), and
     given κ_0 the states depend on the directions alone, and the dwells, given the states, on the masses alone.
 
-    *Dwells.* ‖μ_m‖ is drawn once for each state seen, then the dwells given it. By proposition 1 of the supplement
-    (conjugacy) ‖μ_m‖ given K dwells of total T is Gamma(β (κ_0 + K), γ + T); so the next dwell is
-    STP(β, κ_0 + K, γ + T) (proposition 3; see `ShapedTranslatedPareto`) and the dwells of a state are exchangeable
-    (proposition 4), although no step here uses either: the tests hold the draws against both.
+    *Dwells.* ‖μ_m‖ is drawn once for each state seen, then the dwells given it. By the supplement's proposition on
+    conjugacy, ‖μ_m‖ given K dwells of total T is Gamma(β (κ_0 + K), γ + T); hence its other two: the next dwell is
+    STP(β, κ_0 + K, γ + T), see `ShapedTranslatedPareto`, and the dwells of a state are exchangeable. No step here
+    uses them, so that the tests can hold the draws against them.
 
     *States.* With the directions integrated out they follow the Chinese restaurant franchise, drawn here as two
     levels of Pólya urns. From state m, left K times before, one of the K earlier destinations follows with
@@ -175,10 +176,10 @@ def simulate_hggp(
     n earlier such draws with probability n / (α_0 + n), each equally likely, otherwise a new state. The first state
     of each sequence, which the paper takes as known, is a draw from the base measure too: so it can come back.
 
-    *Deviation.* For β ≠ 1 proposition 1 as printed (μ_m given the past is ΓP(β (μ_0 + F_m), γ + T_m), F_m the counts of
-    destinations) holds for the mass and not for the direction, whose posterior is DP(β μ_0 + F_m): the definition
+    *Deviation.* For β ≠ 1 conjugacy as printed (given the past, μ_m ~ ΓP(β (μ_0 + F_m), γ + T_m), with F_m the counts
+    of destinations) holds for the mass but not for the direction, whose posterior is DP(β μ_0 + F_m): the definition
     draws states from the measure itself. The printed form belongs to a state likelihood raised to the power β,
-    which is no probability; the supplement's own integrated likelihood has β κ_0 + K_m, as here.
+    which is no probability; the supplement's own integrated likelihood has Γ(β κ_0 + K_m), as here.
 
     *Self-jumps* are part of the process (μ_m has an atom at m) and are kept. A trajectory in the sense of
     `Trajectories` comes from adding up the dwells of runs of one state.
@@ -191,7 +192,7 @@ def simulate_hggp(
     >>> from jumpmeans.prior import simulate_hggp
     >>> draw = simulate_hggp(4, n_sequences=3, beta=2.0, alpha0=2.0, random_state=1)
     >>> draw.states.shape, draw.dwell_times.shape, draw.masses.shape
-    ((3, 5), (3, 4), (4,))
+    ((3, 5), (3, 4), (5,))
     """
     if n_jumps < 1 or n_sequences < 1:
         raise ValueError(f"n_jumps and n_sequences must be at least 1, got {n_jumps} and {n_sequences}.")

@@ -1,4 +1,4 @@
-"""Weighted order statistics: weight k counts as k copies."""
+"""Weighted order statistics (weight k counts as k copies), and units that cost no digit."""
 
 from __future__ import annotations
 
@@ -26,3 +26,8 @@ def weighted_median(x: Floats, weights: Floats) -> float:
     if reached[i] == half and i + 1 < len(x):
         return float(0.5 * (x[i] + x[i + 1]))
     return float(x[i])
+
+
+def power_of_two(x: float) -> float:
+    """Power of two near a positive number; 1 for anything else. Dividing by it is exact."""
+    return float(2.0 ** np.floor(np.log2(x))) if 0 < x < np.inf else 1.0

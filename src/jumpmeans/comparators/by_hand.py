@@ -54,7 +54,7 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
         self.labels_: tuple[NDArray[Any] | None, ...] = tuple(
             panel.labels(d) if is_label else None for d, is_label in enumerate(kinds)
         )
-        values = []
+        values: list[Any] = []
         for d, labels in enumerate(self.labels_):
             column = self._read(panel, d, labels)
             if not np.isfinite(column.x).any():
@@ -62,7 +62,7 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
                     f"column {panel.columns[d]!r} must hold at least one value to learn from, got none; "
                     "check that the right column was named."
                 )
-            values.append(column.decode(np.array([self._most_common(panel, d, column)]))[0])
+            values += column.decode(np.array([self._most_common(panel, d, column)])).tolist()
         self.most_common_: tuple[Any, ...] = tuple(values)
         self._learn(panel)
         return self
@@ -166,7 +166,7 @@ class MostCommon(ByHand):
     >>> import jumpmeans as jm
     >>> from jumpmeans.comparators import MostCommon
     >>> MostCommon(emission="direct").fit(jm.datasets.load_edss()).most_common_
-    (1,)
+    (3,)
     """
 
     def __init__(self, *, bins: Any = None, emission: str | Sequence[str] = "auto") -> None:

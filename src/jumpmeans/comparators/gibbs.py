@@ -280,7 +280,7 @@ def draw_paths(
 
 
 def log_joint(paths: Paths, process: Process, log_density: Floats) -> float:
-    """Log-density of paths and values given the parameters."""
+    """Log-density of paths and values given the parameters, per `unit` of each column."""
     rates = process.rates[:, None] * process.transition_probs
     used = paths.jumps > 0
     started = paths.first > 0
@@ -311,9 +311,11 @@ class Chain:
             engine, sequences, self.paths, self.process, self.log_density, self.block_rngs, fresh=fresh
         )
         self.process = priors.draw(self.paths, sequences.x, self.process.states, self.rng)
-        if not all(isinstance(column, Direct) for column in self.process.emission.columns):
-            self.log_density = self.process.emission.log_density(sequences.x)
-        return priors.log_density(self.process) + log_joint(self.paths, self.process, self.log_density)
+        emission = self.process.emission
+        if not all(isinstance(column, Direct) for column in emission.columns):
+            self.log_density = emission.log_density(sequences.x)
+        joint = log_joint(self.paths, self.process, self.log_density)
+        return priors.log_density(self.process) + joint + float(emission.log_units(sequences.x).sum())
 
 
 @dataclass(frozen=True, eq=False)

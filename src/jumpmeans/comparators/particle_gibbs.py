@@ -164,9 +164,9 @@ class InfinitePaths:
         sequence = np.repeat(np.arange(len(sequences.ends)), np.diff(sequences.offsets))
         counts = np.bincount(sequence[change], minlength=len(sequences.ends))
         starts = np.where(opens, 0.0, sequences.tau)[change]
-        return cls.of(
-            sequences, np.concatenate([[0], np.cumsum(counts)]), row_states[change].astype(np.int32), starts
-        )[0]
+        return cls.of(sequences, np.concatenate([[0], np.cumsum(counts)]), row_states[change].astype(np.int32), starts)[
+            0
+        ]
 
     def to_dwells(self) -> Dwells:
         """All paths in the layout of `publish_trajectories`."""
@@ -196,9 +196,7 @@ class ParticleChain:
     def draw_paths(self) -> None:
         """Conditional SMC for every sequence; the sample is cut to the states in use."""
         family, numbers = (
-            (0, np.ones(len(self.prior.symbols)))
-            if isinstance(self.prior, SymbolPrior)
-            else (1, np.array(self.prior))
+            (0, np.ones(len(self.prior.symbols))) if isinstance(self.prior, SymbolPrior) else (1, np.array(self.prior))
         )
         m, dwells, states, starts = sweep_paths(
             to_measures(self.sample), self.sequences.tau, self.x, self.sequences.offsets, self.sequences.ends,
@@ -214,9 +212,9 @@ class ParticleChain:
         gamma = self.sample.prior_time
         base = self.sample.base
         tables = draw_tables(np.vstack([paths.first, paths.jumps]), base[:M], rng).sum(axis=0)
-        eta = rng.beta(base.sum(), len(self.sequences.ends))
+        log_eta = log_beta_draw(float(base.sum()), len(self.sequences.ends), rng)
         used = np.log1p(paths.time / gamma)
-        total = used.sum() - np.log(eta)
+        total = used.sum() - log_eta
         alpha = self.sample.concentration
         if hyper.concentration is None:
             a, b = hyper.concentration_prior
@@ -240,13 +238,20 @@ class ParticleChain:
         paths, sample = self.paths, self.sample
         used, started = paths.jumps > 0, paths.first > 0
         M = sample.n_states
-        log_density = sample.emission.log_density(self.x)[np.arange(len(self.x)), paths.row_states]
+        emission = Record([sample.emission])
+        log_density = emission.log_density(self.x[:, None])[np.arange(len(self.x)), paths.row_states]
         return float(
             (paths.jumps[used] * np.log(sample.rates[:, :M][used])).sum()
             - sample.rates.sum(axis=1) @ paths.time
             + paths.first[started] @ np.log(sample.first[:M][started] / sample.first.sum())
-            + log_density.sum()
+            + (log_density + emission.log_units(self.x[:, None])).sum()
         )
+
+
+def log_beta_draw(a: float, b: float, rng: np.random.Generator) -> float:
+    """Logarithm of a Beta(a, b) draw: exact also where a is so small that the draw itself would be 0."""
+    x = np.log(rng.standard_gamma(a + 1.0)) + np.log1p(-rng.random()) / a
+    return float(x - np.logaddexp(x, np.log(rng.standard_gamma(b))))
 
 
 def to_measures(sample: InfiniteSample) -> Measures:

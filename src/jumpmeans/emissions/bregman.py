@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln, xlogy
 
+from ..weighted import power_of_two
 from .column import Column, Floats, Ints, noise_scale, numeric_values, require
 
 if TYPE_CHECKING:
@@ -186,8 +187,13 @@ class Gaussian(MeanColumn):
     def slope(mu: Floats) -> Floats:
         return mu
 
+    @property
+    def unit(self) -> float:
+        return power_of_two(float(self.sds.max()))
+
     def auto_weight(self, x: Floats, panel: Panel) -> float:
-        return NORMAL_WEIGHT / noise_scale(x, panel, NORMAL_DIFFERENCE) ** 2
+        noise = noise_scale(x, panel, NORMAL_DIFFERENCE)
+        return NORMAL_WEIGHT / (noise * noise)
 
     def with_scale(self, stats: MeanStats, shared: float = 1.0) -> Self:
         moved = self.means - stats.reference
@@ -199,7 +205,7 @@ class Gaussian(MeanColumn):
 
     def log_density(self, x: Floats) -> Floats:
         z = (x[:, None] - self.means) / self.sds
-        out = -0.5 * z * z - np.log(self.sds) - 0.5 * np.log(2.0 * np.pi)
+        out = -0.5 * z * z - np.log(self.sds / self.unit) - 0.5 * np.log(2.0 * np.pi)
         out[np.isnan(x)] = 0.0
         return out
 
@@ -269,9 +275,13 @@ class Exponential(MeanColumn):
             require(panel, x, x > 0, "readings of emission 'exponential' must be > 0", hint)
 
     def log_density(self, x: Floats) -> Floats:
-        out = -x[:, None] / self.means - np.log(self.means)
+        out = -x[:, None] / self.means - np.log(self.means / self.unit)
         out[np.isnan(x)] = 0.0
         return out
+
+    @property
+    def unit(self) -> float:
+        return power_of_two(float(self.means.max()))
 
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
         return np.maximum(rng.exponential(self.means[states]), np.finfo(float).tiny)

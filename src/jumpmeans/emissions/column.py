@@ -81,9 +81,14 @@ class Column(ABC):
         """
         return self
 
+    @property
+    def unit(self) -> float:
+        """Unit of value that densities are per: a power of two, so that a change of unit changes no digit."""
+        return 1.0
+
     @abstractmethod
     def log_density(self, x: Floats) -> Floats:
-        """(n, M) log-density of each value under each state; 0 where nothing was observed."""
+        """(n, M) log-density per `unit` of each value under each state; 0 where nothing was observed."""
 
     @abstractmethod
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from ..weighted import weighted_median
+from ..weighted import power_of_two, weighted_median
 from .column import Column, Floats, Ints, noise_scale, numeric_values
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class Laplace(Column):
     def encode(self, panel: Panel, d: int) -> Floats:
         return numeric_values(panel, d, self.name)
 
+    @property
+    def unit(self) -> float:
+        return power_of_two(float(self.scales.max()))
+
     def auto_weight(self, x: Floats, panel: Panel) -> float:
         return 1.0 / noise_scale(x, panel, LAPLACE_DIFFERENCE)
 
@@ -91,7 +95,7 @@ class Laplace(Column):
         )
 
     def log_density(self, x: Floats) -> Floats:
-        out = -np.abs(x[:, None] - self.medians) / self.scales - np.log(2.0 * self.scales)
+        out = -np.abs(x[:, None] - self.medians) / self.scales - np.log(2.0 * self.scales / self.unit)
         out[np.isnan(x)] = 0.0
         return out
 

@@ -113,8 +113,12 @@ class Record:
                     out[a : a + PIECE] += weights[d] * column.cost(piece[:, d])
         return out
 
+    def log_units(self, x: Floats) -> Floats:
+        """(n,) what to add to the log-densities of each row to have them per unit of the data."""
+        return -np.isfinite(x) @ np.log([column.unit for column in self.columns])
+
     def log_density(self, x: Floats) -> Floats:
-        """(n, M) log-density of each row under each state."""
+        """(n, M) log-density of each row under each state, per `unit` of each column."""
         out = np.zeros((len(x), self.n_states))
         for a in range(0, len(x), PIECE):
             piece = x[a : a + PIECE]

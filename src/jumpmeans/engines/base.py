@@ -18,6 +18,7 @@ from ..kernels.forward_backward import power_tables, smooth_block
 from ..kernels.sweep import sweep_block
 from ..objective import Stats, Weights, sum_in_order
 from ..params import Params, Process
+from ..weighted import power_of_two
 
 if TYPE_CHECKING:
     from ..panel import Panel
@@ -177,7 +178,9 @@ class Propagator:
     def of(cls, process: Process, longest_gap: float) -> Propagator:
         """Tables for gaps up to the longest one."""
         Q = process.generator()
-        eigenvalues, V = (part.astype(np.complex128) for part in np.linalg.eig(Q))
+        unit = power_of_two(float(process.rates.max()))  # so that the unit of time cannot change a digit
+        eigenvalues, V = (part.astype(np.complex128) for part in np.linalg.eig(Q / unit))
+        eigenvalues *= unit
         sound = np.linalg.cond(V) < LARGEST_CONDITION
         inverse = np.linalg.inv(V) if sound else V
         differences = eigenvalues[:, None] - eigenvalues[None, :]
@@ -215,6 +218,7 @@ def smooth_one(sequences: Sequences, b: int, propagator: Propagator, posterior: 
     )  # fmt: skip
     if where[0] >= 0:
         raise NoPathError(int(own.start + where[0]), int(where[1]))
+    log_lik[own] += np.add.reduceat(process.emission.log_units(sequences.x[lines]), offsets[:-1] - offsets[0])
 
 
 def expect_one(sequences: Sequences, b: int, propagator: Propagator) -> Expected:
@@ -233,6 +237,7 @@ def expect_one(sequences: Sequences, b: int, propagator: Propagator) -> Expected
     )  # fmt: skip
     if where[0] >= 0:
         raise NoPathError(int(own.start + where[0]), int(where[1]))
+    log_lik += np.add.reduceat(process.emission.log_units(x), offsets[:-1] - offsets[0])
     posterior *= np.repeat(sequences.weights[own], np.diff(offsets))[:, None]
     return Expected(R + propagator.transform(S), first, process.emission.soft_stats(x, posterior), log_lik)
 

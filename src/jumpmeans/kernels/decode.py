@@ -10,6 +10,9 @@ from numba import njit
 
 from ..objective import JIT, complete_cost, running_cost
 
+# Observation costs run up to this before they are charged to the starts that ran them up.
+FOLD = 100.0
+
 
 @njit(inline="always", **JIT)
 def _append(cand_time, cand_row, n, lo, hi, time, row):
@@ -48,17 +51,21 @@ def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap
             last = row
             while last < L and not seen[last]:
                 last += 1
+            budget = per_gap * (last + 1 - row)
+            if row == 0 and tau[0] <= 0.0:
+                budget -= per_gap
+            if last == L and end <= tau[L - 1]:
+                budget -= per_gap
             i = k
             while i < n_jumps and jump_row[i] <= last:
                 i += 1
-            budget = per_gap * (last + 1 - row) - (i - k)
+                budget -= 1
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < L else end
         first = k
         while k < n_jumps and jump_row[k] == row:
             k += 1
         if hi <= lo:
-            budget -= per_gap
             continue
         here = k - first
         if beam and here > 0:
@@ -124,12 +131,13 @@ def best_path(cost, end, lam, X, first_running, cand_time, cand_row, n_cand, fro
     head = np.zeros(M, np.int64)
     count = np.zeros(M, np.int64)
 
-    C = np.zeros(M)  # observation cost since the last reset
+    C = np.zeros(M)  # observation cost since the last reset or fold
     D = np.empty(M)  # best cost with a dwell that ends at this candidate
     W = np.empty(M)  # best cost with a jump into the state at this candidate
     tail_base = np.full(M, np.inf)  # best start among those still free of charge at the end
     tail_index = np.zeros(M, np.int32)
     first_alive = np.zeros(M, np.bool_)
+    first_base = np.zeros(M)
     for s in range(M):
         if first_running:
             first_alive[s] = True
@@ -158,6 +166,13 @@ def best_path(cost, end, lam, X, first_running, cand_time, cand_row, n_cand, fro
                     C[s] = 0.0
                 else:
                     C[s] += x
+                    if C[s] > FOLD:
+                        # charge what has run up to the starts that ran it up: later ones keep their digits
+                        for i in range(count[s]):
+                            q_base[s, (head[s] + i) & (size - 1)] += C[s]
+                        tail_base[s] += C[s]
+                        first_base[s] += C[s]
+                        C[s] = 0.0
             row += 1
 
         mask = size - 1
@@ -176,7 +191,7 @@ def best_path(cost, end, lam, X, first_running, cand_time, cand_row, n_cand, fro
                 D[s] = q_base[s, h0] + C[s] + complete_cost(lam[s] * (c - q_time[s, h0]))
                 start = q_index[s, h0]
             if first_alive[s]:
-                v = C[s] + running_cost(lam[s] * c)
+                v = first_base[s] + C[s] + running_cost(lam[s] * c)
                 if v <= D[s]:
                     D[s] = v
                     start = 0
@@ -218,17 +233,16 @@ def best_path(cost, end, lam, X, first_running, cand_time, cand_row, n_cand, fro
             n = count[s]
             over = 0.0
             if n > 0:
-                A = base - lam[s] * c
                 h0 = head[s]
                 back = (h0 + n - 1) & mask
-                lead = q_base[s, back] - lam[s] * q_time[s, back] - A
+                lead = q_base[s, back] - base + lam[s] * (c - q_time[s, back])  # A of the back less its own
                 if lead <= 0.0:
                     continue
                 over = c + (c - q_time[s, back]) / np.expm1(lead)
                 while n > 1 and over <= q_over[s, back]:
                     n -= 1
                     back = (h0 + n - 1) & mask
-                    lead = q_base[s, back] - lam[s] * q_time[s, back] - A
+                    lead = q_base[s, back] - base + lam[s] * (c - q_time[s, back])
                     over = c + (c - q_time[s, back]) / np.expm1(lead)
             if n == size:
                 wide = 2 * size

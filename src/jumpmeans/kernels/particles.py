@@ -114,36 +114,31 @@ def give_birth(m, row, family, prior, rng):
     return m
 
 
-@njit(**JIT)
-def next_state(m, row, total, family, prior, rng):
-    """State drawn from a row of known total mass; returns the measures (it may be a new one) and the state."""
-    u = rng.random() * total
+@njit(inline="always", **JIT)
+def pick_known(rows, left, row, M, u):
+    """Known state that a mass u of a row falls on, -1 for the rest (never a part without mass)."""
     last = -1
-    for j in range(m.size[0]):
-        mass = m.rows[row, j]
+    for j in range(M):
+        mass = rows[row, j]
         if mass > 0.0:
             last = j
             u -= mass
             if u < 0.0:
-                return m, j
-    if m.left[row] > 0.0 or last < 0:
-        m = give_birth(m, row, family, prior, rng)
-        return m, m.size[0] - 1
-    return m, last
+                return j
+    return -1 if left[row] > 0.0 else last
 
 
 @njit(**JIT)
-def advance(m, s, t, until, family, prior, rng, jump_time, jump_state, n):
-    """Run the process that leaves state s at time t; its jumps before `until` are added to the arrays (grown) at n."""
-    while t < until:
-        m, s = next_state(m, s + 1, m.exits[s], family, prior, rng)
-        if n == jump_time.shape[0]:
-            jump_time, jump_state = grow(jump_time), grow(jump_state)
-        jump_time[n] = t
-        jump_state[n] = s
-        n += 1
-        t += rng.standard_exponential() / m.exits[s]
-    return m, s, jump_time, jump_state, n
+def first_state(m, family, prior, rng):
+    """A first state; returns the measures (it may be a new one) and the state."""
+    total = m.left[0]
+    for j in range(m.size[0]):
+        total += m.rows[0, j]
+    s = pick_known(m.rows, m.left, 0, m.size[0], rng.random() * total)
+    if s < 0:
+        m = give_birth(m, 0, family, prior, rng)
+        s = m.size[0] - 1
+    return m, s
 
 
 @njit(**JIT)
@@ -165,25 +160,62 @@ def weigh(m, state, N, value, family, w):
 
 
 @njit(**JIT)
-def resample(w, N, n, ancestor, rng):
-    """N independent indices in proportion to the N weights (OUT), in rising order: sorted uniforms by spacings."""
+def run_on(m, state, n, begun, until, family, prior, rng, begin, jump_time, jump_state, used):
+    """Run the process of the first n particles from one time to another; returns the measures and the jumps.
+
+    state : (n,) IN, OUT; begin : (n,) OUT, where the jumps of each particle begin in jump_time, jump_state (grown),
+    of which `used` are taken.
+    """
+    exits, rows, left = m.exits, m.rows, m.left
+    M = m.size[0]
+    for p in range(n):
+        begin[p] = used
+        s = state[p]
+        t = begun + rng.standard_exponential() / exits[s]
+        while t < until:
+            r = pick_known(rows, left, s + 1, M, rng.random() * exits[s])
+            if r < 0:
+                m = give_birth(m, s + 1, family, prior, rng)
+                exits, rows, left = m.exits, m.rows, m.left
+                M = m.size[0]
+                r = M - 1
+            s = r
+            if used == jump_time.shape[0]:
+                jump_time, jump_state = grow(jump_time), grow(jump_state)
+            jump_time[used] = t
+            jump_state[used] = s
+            used += 1
+            t += rng.standard_exponential() / exits[s]
+        state[p] = s
+    return m, jump_time, jump_state, used
+
+
+@njit(**JIT)
+def draw_ancestors(w, N, state, ancestor, rng):
+    """Ancestor of every particle (OUT): independent draws by weight.
+
+    The last particle is the current path; it may go on from any particle that has come to its state (ancestor sampling).
+    Weights are used up.
+    """
     total = 0.0
     for p in range(N):
         total += w[p]
-    spacing = 0.0
-    for p in range(n):
-        spacing += rng.standard_exponential()
-        ancestor[p] = spacing
-    spacing += rng.standard_exponential()
+    # sorted uniforms by their spacings: all draws in one pass
+    spacings = rng.standard_exponential(N)
+    scale = total / spacings.sum()
     p = 0
     reached = w[0]
-    for k in range(n):
-        u = ancestor[k] / spacing * total
-        while p + 1 < N and (reached <= u or w[p] == 0.0):
+    u = 0.0
+    for k in range(N - 1):
+        u += spacings[k] * scale
+        while p + 1 < N and reached <= u:
             p += 1
             reached += w[p]
         ancestor[k] = p
-    return ancestor
+    for p in range(N):
+        if state[p] != state[N - 1]:
+            w[p] = 0.0
+    ancestor[N - 1] = pick(w, N, rng.random())
 
 
 @njit(**JIT)
@@ -207,13 +239,13 @@ def sweep_paths(m, tau, x, offsets, ends, dwells, states, starts, N, family, pri
     longest = 1
     for i in range(S):
         longest = max(longest, offsets[i + 1] - offsets[i])
-    state, moved, opening = np.empty(N, np.int64), np.empty(N, np.int64), np.empty(N, np.int64)
-    opened = np.empty(N, np.int64)
-    w, drawn = np.ones(N), np.empty(N)
-    ancestor = np.empty((longest, N), np.int32)
+    state, before = np.empty(N, np.int64), np.empty(N, np.int64)
+    opening = np.empty(N, np.int64)  # first state of each particle's path
+    w = np.ones(N)
+    ancestor = np.empty((longest, N), np.int64)
     begin = np.empty((longest, N + 1), np.int64)
+    line = np.empty(longest, np.int64)
     jump_time, jump_state = np.empty(1024), np.empty(1024, np.int32)
-    back = np.empty(longest, np.int64)
     new_dwells = np.zeros(S + 1, np.int64)
     new_states, new_starts = np.empty(states.shape[0] + 8, np.int32), np.empty(states.shape[0] + 8)
     total = 0
@@ -227,38 +259,21 @@ def sweep_paths(m, tau, x, offsets, ends, dwells, states, starts, N, family, pri
             if np.isnan(x[row]):
                 continue
             if step == 0:
-                first_total = m.left[0]
-                for j in range(m.size[0]):
-                    first_total += m.rows[0, j]
                 for p in range(N - 1):
-                    m, state[p] = next_state(m, 0, first_total, family, prior, rng)
-                    ancestor[0, p] = p
+                    m, state[p] = first_state(m, family, prior, rng)
                 state[N - 1] = old_states[0]
-                ancestor[0, N - 1] = N - 1
-                for p in range(N):
-                    opening[p] = state[p]
+                opening[:] = state
             else:
-                resample(w, N, N - 1, drawn, rng)
-                for p in range(N - 1):
-                    ancestor[step, p] = np.int32(drawn[p])
-                # the current path may go on from any particle that has come to its state
+                draw_ancestors(w, N, state, ancestor[step], rng)
+                before[:] = state
                 for p in range(N):
-                    if state[p] != state[N - 1]:
-                        w[p] = 0.0
-                ancestor[step, N - 1] = pick(w, N, rng.random())
+                    state[p] = before[ancestor[step, p]]
+                before[:] = opening
                 for p in range(N):
-                    moved[p] = state[ancestor[step, p]]
-                    opened[p] = opening[ancestor[step, p]]
-                for p in range(N):
-                    state[p] = moved[p]
-                    opening[p] = opened[p]
-            for p in range(N - 1):
-                begin[step, p] = used
-                leaves = begun + rng.standard_exponential() / m.exits[state[p]]
-                if leaves < tau[row]:  # most particles stay where they are
-                    m, state[p], jump_time, jump_state, used = advance(
-                        m, state[p], leaves, tau[row], family, prior, rng, jump_time, jump_state, used
-                    )
+                    opening[p] = before[ancestor[step, p]]
+            m, jump_time, jump_state, used = run_on(
+                m, state, N - 1, begun, tau[row], family, prior, rng, begin[step], jump_time, jump_state, used
+            )
             begin[step, N - 1] = used
             while at < old_states.shape[0] and old_starts[at] <= tau[row]:
                 if used == jump_time.shape[0]:
@@ -273,38 +288,32 @@ def sweep_paths(m, tau, x, offsets, ends, dwells, states, starts, N, family, pri
             begun = tau[row]
             step += 1
         if step == 0:  # nothing was seen: a path from the process itself
-            first_total = m.left[0]
-            for j in range(m.size[0]):
-                first_total += m.rows[0, j]
-            m, s = next_state(m, 0, first_total, family, prior, rng)
-            s0 = s
+            m, state[0] = first_state(m, family, prior, rng)
+            opening[0] = state[0]
         else:
             p = pick(w, N, rng.random())
-            s, s0 = state[p], opening[p]
+            state[0], opening[0] = state[p], opening[p]
             for k in range(step - 1, -1, -1):
-                back[k] = p
-                p = ancestor[k, p]
-        needed = 1
+                line[k] = p
+                if k > 0:
+                    p = ancestor[k, p]
+        # after the last observation nothing is known: the process runs on by itself
+        m, jump_time, jump_state, end = run_on(
+            m, state, 1, begun, ends[i], family, prior, rng, before, jump_time, jump_state, used
+        )
+        needed = 1 + end - used
         for k in range(step):
-            needed += begin[k, back[k] + 1] - begin[k, back[k]]
+            needed += begin[k, line[k] + 1] - begin[k, line[k]]
         while total + needed > new_states.shape[0]:
             new_states, new_starts = grow(new_states), grow(new_starts)
-        new_states[total] = s0
+        new_states[total] = opening[0]
         new_starts[total] = 0.0
         total += 1
-        for k in range(step):
-            for q in range(begin[k, back[k]], begin[k, back[k] + 1]):
-                new_states[total] = jump_state[q]
-                new_starts[total] = jump_time[q]
-                total += 1
-        # after the last observation nothing is known: the process runs on by itself
-        m, s, jump_time, jump_state, used = advance(m, s, begun, ends[i], family, prior, rng, jump_time, jump_state, 0)
-        while total + used > new_states.shape[0]:
-            new_states, new_starts = grow(new_states), grow(new_starts)
-        for q in range(used):
-            new_states[total] = jump_state[q]
-            new_starts[total] = jump_time[q]
-            total += 1
+        for k in range(step + 1):
+            a, b = (begin[k, line[k]], begin[k, line[k] + 1]) if k < step else (used, end)
+            new_states[total : total + b - a] = jump_state[a:b]
+            new_starts[total : total + b - a] = jump_time[a:b]
+            total += b - a
         new_dwells[i + 1] = total
     return m, new_dwells, new_states[:total].copy(), new_starts[:total].copy()
 

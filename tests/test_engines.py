@@ -1,0 +1,187 @@
+"""Engines: the number of threads changes no bit, kernels compile once, memory stays small."""
+
+import itertools
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import jumpmeans as jm
+from jumpmeans.engines import get_engine
+from jumpmeans.engines.base import Dwells, Search, Sequences
+from jumpmeans.objective import Weights, join_stats
+from jumpmeans.params import Params
+
+JIT_ON = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+
+
+def panel_of(n_sequences, n_rows, seed=0, family="gaussian", missing=0.2):
+    """Sticky states 4 sds apart, irregular times, some values missing."""
+    M = 5
+    if family == "direct":
+        emission, states = None, list("abcde")
+    else:
+        emission, states = jm.emissions.Gaussian(4.0 * np.arange(M), sds=1.0), None
+    process = jm.Process(np.full(M, 0.3), (1 - np.eye(M)) / (M - 1), emission=emission, states=states)
+    panel, _ = jm.simulate(process, n_sequences, n_rows, random_state=seed)
+    values = panel.values.copy()
+    values[np.random.default_rng(seed).random(len(values)) < missing] = np.nan
+    return panel.with_values(values)
+
+
+@pytest.fixture(scope="module")
+def panels():
+    return {name: panel_of(1500, 12, family=name) for name in ("gaussian", "direct")}
+
+
+@pytest.mark.parametrize("family", ["gaussian", "direct"])
+@pytest.mark.parametrize("search", ["exact", "beam"])
+def test_threads_change_no_bit(family, search, panels):
+    panel = panels[family]
+    found = []
+    for engine in (jm.engines.Threads(1), jm.engines.Threads(2), jm.engines.Threads(4), "threads"):
+        model = jm.JumpMeans(
+            None if family == "direct" else 5, emission=family, engine=engine, n_init=1, refine=3, search=search
+        ).fit(panel)
+        found.append(
+            {
+                "states": model.trajectories_.codes,
+                "starts": model.trajectories_.start_times,
+                "decode": model.decode(panel).start_times,
+                "history": model.objective_history_,
+                "rates": model.rates_,
+                "P": model.transition_probs_,
+                "process": model.process_.rates,
+                "Q": model.process_.generator(),
+                "proba": model.predict_proba(panel),
+                "at": model.predict_proba(panel, at=([3, 700, 1499], [0.1, 2.0, 1.7])),
+                "value": model.predict_value(panel, "posterior"),
+            }
+        )
+    for other in found[1:]:
+        for name, value in found[0].items():
+            np.testing.assert_array_equal(value, other[name], err_msg=name)
+
+
+def test_threads_really_cut_the_work(panels):
+    """Enough blocks for the test above to mean something, and every row in exactly one of them."""
+    panel = panels["gaussian"]
+    sequences = Sequences.from_panel(panel, panel.values)
+    assert sequences.n_blocks >= 8
+    own = [sequences.block(b) for b in range(sequences.n_blocks)]
+    assert own[0][0].start == 0 == own[0][1].start
+    assert own[-1][0].stop == panel.n_sequences and own[-1][1].stop == panel.n_observations
+    for (s, r), (s_next, r_next) in itertools.pairwise(own):
+        assert s.stop == s_next.start and r.stop == r_next.start
+
+
+def test_one_long_and_many_short(rng):
+    """Blocks of very unequal sequences: none empty, none lost."""
+    lengths = np.concatenate([[20_000], np.ones(50, int), [5000], rng.integers(1, 30, 200)])
+    ids = np.repeat(np.arange(len(lengths)), lengths)
+    times = np.concatenate([np.arange(n) * 1.0 for n in lengths])
+    panel = jm.Panel.from_arrays(times, rng.normal(size=len(ids)), ids)
+    sequences = Sequences.from_panel(panel, panel.values)
+    own = [sequences.block(b)[0] for b in range(sequences.n_blocks)]
+    assert all(s.stop > s.start for s in own)
+    assert own[0].start == 0 and own[-1].stop == len(lengths)
+    a, b = (jm.JumpMeans(2, n_init=1, refine=1, engine=jm.engines.Threads(n)).fit(panel) for n in (1, 2))
+    np.testing.assert_array_equal(a.trajectories_.start_times, b.trajectories_.start_times)
+
+
+def test_statistics_join_in_order(panels):
+    """Statistics of the whole equal those of any cut of the panel, joined."""
+    panel = panels["gaussian"]
+    emission = jm.emissions.Record([jm.emissions.Gaussian(4.0 * np.arange(5))])
+    params = Params(np.full(5, 0.3), (1 - np.eye(5)) / 4, emission)
+    weights, search = Weights(1.0, np.ones(1), 1.0, 1.0, 0.01), Search(1, 1, 0, 0)
+    engine = jm.engines.Threads(1)
+
+    def stats_of(part):
+        sequences = Sequences.from_panel(part, part.values)
+        return engine.sweep(sequences, Dwells.blank(sequences, 1), params, weights, search)
+
+    whole = stats_of(panel)
+    parts = [stats_of(panel.select(np.arange(a, b))) for a, b in ((0, 400), (400, 401), (401, 1500))]
+    joined = join_stats(parts)
+    for name in ("exits", "time", "log_time", "jumps", "run_time", "weights"):
+        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name), rtol=1e-12)
+    np.testing.assert_array_equal(joined.run_state, whole.run_state)
+    np.testing.assert_allclose(joined.total_time.sum(), panel.end_times.sum(), rtol=1e-12)
+    np.testing.assert_allclose(joined.emission[0].weight, whole.emission[0].weight, rtol=1e-12)
+
+
+def test_engine_options():
+    with pytest.raises(ValueError, match=r"n_jobs must be at least 1 \(or None for all cores\), got 0"):
+        jm.engines.Threads(0)
+    for wrong in ("dask", 3):
+        with pytest.raises(ValueError, match=rf"engine must be 'threads' or an engine object .* got {wrong!r}"):
+            get_engine(wrong)
+    engine = jm.engines.Threads(2)
+    assert get_engine(engine) is engine
+    assert repr(engine) == "Threads(n_jobs=2)"
+    assert isinstance(get_engine("threads"), jm.engines.Threads)
+
+
+def test_errors_come_out_of_threads(panels):
+    """A sequence without a path is named, whichever thread found it."""
+    panel = panels["direct"]
+    for n in (1, 4):
+        with pytest.raises(jm.InfeasibleError, match=r"got none for sequence \d+, row \d+"):
+            jm.JumpMeans(
+                emission="direct",
+                structure=jm.Structure(allowed={"a": ["b"], "b": ["a"]}),
+                engine=jm.engines.Threads(n),
+                jumps_per_gap=1,
+            ).fit(panel)
+
+
+@pytest.mark.skipif(not JIT_ON, reason="numba is off")
+def test_every_kernel_compiles_once():
+    """Two families, read-only and fresh arrays, exact and beam: one signature per kernel after all of it."""
+    code = """
+import numpy as np, jumpmeans as jm, importlib, pkgutil, jumpmeans.kernels as kernels
+rng = np.random.default_rng(0)
+ids = np.repeat(np.arange(10), 8)
+times = np.tile(np.arange(8) * 1.0, 10)
+first = jm.Panel.from_arrays(times, rng.normal(size=80), ids)
+second = jm.Panel.from_arrays(times, rng.choice(list("ab"), 80), ids, weights=ids + 1.0)
+for panel, options in (
+    (first, dict(n_states=2)),
+    (first, dict(n_states=3, search="beam", first_dwell="running")),
+    (second, dict(emission="direct")),
+    (second.select(np.arange(5)), dict(n_states=2, emission="categorical")),
+):
+    model = jm.JumpMeans(n_init=1, refine=2, **options).fit(panel)
+    model.predict_proba(panel)
+    model.predict(panel)
+for info in pkgutil.iter_modules(kernels.__path__):
+    module = importlib.import_module("jumpmeans.kernels." + info.name)
+    for name, kernel in vars(module).items():
+        if hasattr(kernel, "signatures") and kernel.__module__ == module.__name__:
+            print(info.name, name, len(kernel.signatures))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    counts = {tuple(line.split()[:2]): int(line.split()[2]) for line in out.splitlines()}
+    for needed in ("sweep_block", "smooth_block", "best_path", "place_jumps", "place_candidates", "carry"):
+        assert any(name == needed for _, name in counts), needed
+    assert {key: n for key, n in counts.items() if n > 1} == {}
+
+
+@pytest.mark.skipif(not JIT_ON, reason="numba is off")
+def test_memory_of_a_fit():
+    """At most 64 bytes per observation beyond the panel, for 5 states and short sequences."""
+    jm.JumpMeans(5, n_init=1, refine=1).fit(panel_of(300, 20, seed=1))  # compile
+    panel = panel_of(10_000, 20, seed=2, missing=0.0)
+    for options in ({}, {"n_init": 3, "refine": 0}):
+        model = jm.JumpMeans(5, max_iter=300, engine=jm.engines.Threads(2), **options)
+        tracemalloc.start()
+        try:
+            model.fit(panel)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak / panel.n_observations <= 64, options
