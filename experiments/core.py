@@ -30,7 +30,7 @@ def directly_observed(seeds: range, gaps: str, mean_gap: float) -> dict[str, Any
         time = truth.time_in_state().sum(axis=0)
         rows.append(
             {
-                "most_common": percent_wrong(MostCommon().fit(masked).predict_value(masked), held),
+                "most_common": percent_wrong(MostCommon(emission="direct").fit(masked).predict_value(masked), held),
                 "trajectory": percent_wrong(model.predict_value(masked), held),
                 "posterior": percent_wrong(model.predict_value(masked, "posterior"), held),
                 "trajectory_refine_0": percent_wrong(plain.predict_value(masked), held),
@@ -70,7 +70,7 @@ def hidden(seeds: range) -> dict[str, Any]:
         plain = jm.JumpMeans(5, emission="categorical", refine=0).fit(masked)
         rows.append(
             {
-                "most_common": percent_wrong(MostCommon().fit(masked).predict_value(masked), held),
+                "most_common": percent_wrong(MostCommon(emission="direct").fit(masked).predict_value(masked), held),
                 "trajectory": percent_wrong(model.predict_value(masked), held),
                 "posterior": percent_wrong(model.predict_value(masked, "posterior"), held),
                 "trajectory_refine_0": percent_wrong(plain.predict_value(masked), held),

@@ -203,7 +203,7 @@ class Gaussian(MeanColumn):
         floor = SCALE_FLOOR * np.sqrt(pooled) or 1e-8 * max(1.0, float(np.abs(self.means).max()))
         return self._copy(sds=np.maximum(own, floor))
 
-    def log_density(self, x: Floats) -> Floats:
+    def unit_log_density(self, x: Floats) -> Floats:
         z = (x[:, None] - self.means) / self.sds
         out = -0.5 * z * z - np.log(self.sds / self.unit) - 0.5 * np.log(2.0 * np.pi)
         out[np.isnan(x)] = 0.0
@@ -245,7 +245,7 @@ class Poisson(MeanColumn):
     def make_prior(cls, mean: float, count: float) -> tuple[float, float]:
         return (count, mean if mean > 0 else 1.0)
 
-    def log_density(self, x: Floats) -> Floats:
+    def unit_log_density(self, x: Floats) -> Floats:
         out = xlogy(x[:, None], self.means) - self.means - gammaln(x + 1.0)[:, None]
         out[np.isnan(x)] = 0.0
         return out
@@ -274,7 +274,7 @@ class Exponential(MeanColumn):
         with np.errstate(invalid="ignore"):
             require(panel, x, x > 0, "readings of emission 'exponential' must be > 0", hint)
 
-    def log_density(self, x: Floats) -> Floats:
+    def unit_log_density(self, x: Floats) -> Floats:
         out = -x[:, None] / self.means - np.log(self.means / self.unit)
         out[np.isnan(x)] = 0.0
         return out
@@ -315,7 +315,7 @@ class Bernoulli(MeanColumn):
     def make_prior(cls, mean: float, count: float) -> tuple[float, float]:
         return (2.0 * count, 0.5)
 
-    def log_density(self, x: Floats) -> Floats:
+    def unit_log_density(self, x: Floats) -> Floats:
         out = xlogy(x[:, None], self.means) + xlogy(1 - x[:, None], 1 - self.means)
         out[np.isnan(x)] = 0.0
         return out

@@ -87,8 +87,12 @@ class Column(ABC):
         return 1.0
 
     @abstractmethod
-    def log_density(self, x: Floats) -> Floats:
+    def unit_log_density(self, x: Floats) -> Floats:
         """(n, M) log-density per `unit` of each value under each state; 0 where nothing was observed."""
+
+    def log_density(self, x: Floats) -> Floats:
+        """(n, M) log-density of each value under each state; 0 where nothing was observed."""
+        return self.unit_log_density(x) - (np.isfinite(x) * np.log(self.unit))[:, None]
 
     @abstractmethod
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:

@@ -94,7 +94,7 @@ class Laplace(Column):
             self.medians, np.maximum((sums + shared * pooled) / np.maximum(count + shared, 1e-300), floor)
         )
 
-    def log_density(self, x: Floats) -> Floats:
+    def unit_log_density(self, x: Floats) -> Floats:
         out = -np.abs(x[:, None] - self.medians) / self.scales - np.log(2.0 * self.scales / self.unit)
         out[np.isnan(x)] = 0.0
         return out

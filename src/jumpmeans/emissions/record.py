@@ -113,18 +113,22 @@ class Record:
                     out[a : a + PIECE] += weights[d] * column.cost(piece[:, d])
         return out
 
-    def log_units(self, x: Floats) -> Floats:
-        """(n,) what to add to the log-densities of each row to have them per unit of the data."""
-        return -np.isfinite(x) @ np.log([column.unit for column in self.columns])
-
-    def log_density(self, x: Floats) -> Floats:
+    def unit_log_density(self, x: Floats) -> Floats:
         """(n, M) log-density of each row under each state, per `unit` of each column."""
         out = np.zeros((len(x), self.n_states))
         for a in range(0, len(x), PIECE):
             piece = x[a : a + PIECE]
             for d, column in enumerate(self.columns):
-                out[a : a + PIECE] += column.log_density(piece[:, d])
+                out[a : a + PIECE] += column.unit_log_density(piece[:, d])
         return out
+
+    def log_units(self, x: Floats) -> Floats:
+        """(n,) logarithm of the units of the values present in each row."""
+        return np.isfinite(x).astype(np.float64) @ np.log([column.unit for column in self.columns])
+
+    def log_density(self, x: Floats) -> Floats:
+        """(n, M) log-density of each row under each state."""
+        return self.unit_log_density(x) - self.log_units(x)[:, None]
 
     def stats(self, x: Floats, states: Ints, weights: Floats) -> tuple[Any, ...]:
         """Statistics of each column for rows assigned to states."""

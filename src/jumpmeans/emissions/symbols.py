@@ -86,7 +86,7 @@ class Direct(Column):
     def total(self, stats: int) -> float:
         return 0.0
 
-    def log_density(self, x: Floats) -> Floats:
+    def unit_log_density(self, x: Floats) -> Floats:
         return -self.cost(x)
 
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
@@ -192,7 +192,7 @@ class Categorical(Column):
     def prior_cost(self) -> float:
         return float(self.pseudo_count * self._table.sum()) if self.pseudo_count else 0.0
 
-    def log_density(self, x: Floats) -> Floats:
+    def unit_log_density(self, x: Floats) -> Floats:
         return -self.cost(x)
 
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:

@@ -213,12 +213,12 @@ def smooth_one(sequences: Sequences, b: int, propagator: Propagator, posterior: 
     offsets = sequences.offsets[own.start : own.stop + 1]
     process = propagator.process
     where = smooth_block(
-        sequences.tau[lines], offsets - offsets[0], process.emission.log_density(sequences.x[lines]),
+        sequences.tau[lines], offsets - offsets[0], process.emission.unit_log_density(sequences.x[lines]),
         process.initial_probs, *propagator.tables, posterior[lines], log_lik[own],
     )  # fmt: skip
     if where[0] >= 0:
         raise NoPathError(int(own.start + where[0]), int(where[1]))
-    log_lik[own] += np.add.reduceat(process.emission.log_units(sequences.x[lines]), offsets[:-1] - offsets[0])
+    log_lik[own] -= np.add.reduceat(process.emission.log_units(sequences.x[lines]), offsets[:-1] - offsets[0])
 
 
 def expect_one(sequences: Sequences, b: int, propagator: Propagator) -> Expected:
@@ -232,12 +232,12 @@ def expect_one(sequences: Sequences, b: int, propagator: Propagator) -> Expected
     S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)
     where = expect_block(
         sequences.tau[lines], offsets - offsets[0], sequences.ends[own], sequences.weights[own],
-        process.emission.log_density(x), process.initial_probs, *propagator.tables, *propagator.eigen,
+        process.emission.unit_log_density(x), process.initial_probs, *propagator.tables, *propagator.eigen,
         posterior, log_lik, S, R, first,
     )  # fmt: skip
     if where[0] >= 0:
         raise NoPathError(int(own.start + where[0]), int(where[1]))
-    log_lik += np.add.reduceat(process.emission.log_units(x), offsets[:-1] - offsets[0])
+    log_lik -= np.add.reduceat(process.emission.log_units(x), offsets[:-1] - offsets[0])
     posterior *= np.repeat(sequences.weights[own], np.diff(offsets))[:, None]
     return Expected(R + propagator.transform(S), first, process.emission.soft_stats(x, posterior), log_lik)
 

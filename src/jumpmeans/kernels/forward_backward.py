@@ -2,7 +2,7 @@
 
 Vectors are carried across a gap t by e^{Qt} without forming it: with Λ the largest rate, Λt is written in
 hexadecimal digits down to 1/4096; each digit costs one product with a stored power of e^{Q/Λ}, the rest
-four terms of uniformization. Every number is non-negative, so even the smallest probabilities keep their
+a few terms of uniformization. Every number is non-negative, so even the smallest probabilities keep their
 relative accuracy, for gaps from tiny to huge and for any Q.
 """
 
@@ -15,6 +15,7 @@ RADIX = 16
 FINE = 4096.0
 MAX_DIGITS = 15
 N_TERMS = 5
+NEGLIGIBLE = 1e-17
 
 
 @njit(**JIT)
@@ -39,7 +40,7 @@ def power_tables(Q, longest):
             for r in range(M):
                 B[0, s, r] = Q[s, r] / rate if r != s else max(1.0 + Q[s, s] / rate, 0.0)
         term = np.eye(M)
-        for n in range(1, N_TERMS + 1):
+        for n in range(1, N_TERMS + M):
             term = np.dot(term, B[0]) / (n * FINE)
             unit += term
         for s in range(M):
@@ -97,12 +98,18 @@ def carry(v, t, rate, B, table, side, out, work):
         for s in range(M):
             term[s] = out[s] * factor
             out[s] = term[s]
-        for n in range(1, N_TERMS + 1):
+        for n in range(1, N_TERMS + M):
             _multiply(term, B[side], other)
             f = r / n
+            settled = True
             for s in range(M):
                 term[s] = other[s] * f
                 out[s] += term[s]
+                # a state not yet reached may be several jumps away
+                if term[s] > NEGLIGIBLE * out[s] or (out[s] == 0.0 and n < M):
+                    settled = False
+            if settled:
+                break
 
 
 @njit(**JIT)
