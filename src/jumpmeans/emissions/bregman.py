@@ -1,9 +1,8 @@
 """Families whose divergence is a Bregman one: the best parameter of a state is the mean of its values.
 
-Each class gives its divergence d(x, μ), the slope φ'(μ) of its generator, the values it takes and its
-density; everything else is shared. Statistics are kept relative to the means they were made under, so
-that the cost under new means follows from d(x, μ) = d(x, r) + d(r, μ) + (φ'(r) - φ'(μ)) (x - r)
-without another pass over the data and without cancellation.
+Each class gives its divergence d(x, μ), the values it takes and its density; everything else is shared.
+Statistics are kept relative to the means r they were made under, so that the cost under other means follows
+from Σ d(x, μ) = Σ d(x, r) + W (d(m, μ) - d(m, r)), m the mean of the values, without another pass over the data.
 """
 
 from __future__ import annotations
@@ -66,11 +65,6 @@ class MeanColumn(Column):
     def divergence(x: Floats, mu: Floats) -> Floats:
         """d(x, μ), broadcast."""
 
-    @staticmethod
-    @abstractmethod
-    def slope(mu: Floats) -> Floats:
-        """φ'(μ)."""
-
     @classmethod
     def check(cls, panel: Panel, x: Floats) -> None:
         """Refuse values the family cannot take."""
@@ -119,9 +113,10 @@ class MeanColumn(Column):
         present = np.isfinite(x)
         if not present.all():
             x, probs = x[present], probs[present]
-        d = self.divergence(x[:, None], self.means)
         shift = (probs * (x[:, None] - self.means)).sum(axis=0)
-        return MeanStats(probs.sum(axis=0), shift, (probs * d).sum(axis=0), self.means)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cost = np.where(probs > 0, probs * self.divergence(x[:, None], self.means), 0.0).sum(axis=0)
+        return MeanStats(probs.sum(axis=0), shift, cost, self.means)
 
     def update(self, stats: MeanStats) -> Self:
         count, mean = self.prior
@@ -133,7 +128,9 @@ class MeanColumn(Column):
     def total(self, stats: MeanStats) -> float:
         used = stats.weight > 0
         w, r, mu = stats.weight[used], stats.reference[used], self.means[used]
-        total = stats.cost[used] + w * self.divergence(r, mu) + (self.slope(r) - self.slope(mu)) * stats.shift[used]
+        mean = r + stats.shift[used] / w
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = stats.cost[used] + w * (self.divergence(mean, mu) - self.divergence(mean, r))
         return float(np.maximum(total, 0.0).sum())
 
     def with_pseudo_count(self, count: float) -> Self:
@@ -183,10 +180,6 @@ class Gaussian(MeanColumn):
         out *= 0.5
         return out
 
-    @staticmethod
-    def slope(mu: Floats) -> Floats:
-        return mu
-
     @property
     def unit(self) -> float:
         return power_of_two(float(self.sds.max()))
@@ -195,9 +188,16 @@ class Gaussian(MeanColumn):
         noise = noise_scale(x, panel, NORMAL_DIFFERENCE)
         return NORMAL_WEIGHT / (noise * noise)
 
-    def with_scale(self, stats: MeanStats, shared: float = 1.0) -> Self:
+    def _squares(self, stats: MeanStats) -> Floats:
+        """(M,) Σ w (x - μ)²: about the reference, so that large readings of small spread keep their digits."""
         moved = self.means - stats.reference
-        squares = np.maximum(2.0 * stats.cost - 2.0 * moved * stats.shift + stats.weight * moved**2, 0.0)
+        return np.maximum(2.0 * (stats.cost - moved * stats.shift) + stats.weight * moved**2, 0.0)
+
+    def total(self, stats: MeanStats) -> float:
+        return float(0.5 * self._squares(stats).sum())
+
+    def with_scale(self, stats: MeanStats, shared: float = 1.0) -> Self:
+        squares = self._squares(stats)
         pooled = squares.sum() / max(stats.weight.sum(), 1e-300)
         own = np.sqrt((squares + shared * pooled) / np.maximum(stats.weight + shared, 1e-300))
         floor = SCALE_FLOOR * np.sqrt(pooled) or 1e-8 * max(1.0, float(np.abs(self.means).max()))
@@ -224,10 +224,6 @@ class Poisson(MeanColumn):
     @staticmethod
     def divergence(x: Floats, mu: Floats) -> Floats:
         return np.maximum(xlogy(x, x) - xlogy(x, mu) - x + mu, 0.0)
-
-    @staticmethod
-    def slope(mu: Floats) -> Floats:
-        return np.asarray(np.log(mu))
 
     @classmethod
     def check(cls, panel: Panel, x: Floats) -> None:
@@ -264,10 +260,6 @@ class Exponential(MeanColumn):
         z = x / mu
         return np.asarray(z - np.log(z) - 1.0)
 
-    @staticmethod
-    def slope(mu: Floats) -> Floats:
-        return -1.0 / mu
-
     @classmethod
     def check(cls, panel: Panel, x: Floats) -> None:
         hint = "drop or blank such rows, or use emission='gaussian'"
@@ -301,10 +293,6 @@ class Bernoulli(MeanColumn):
     @staticmethod
     def divergence(x: Floats, mu: Floats) -> Floats:
         return np.asarray(xlogy(x, x) + xlogy(1 - x, 1 - x) - xlogy(x, mu) - xlogy(1 - x, 1 - mu))
-
-    @staticmethod
-    def slope(mu: Floats) -> Floats:
-        return np.asarray(np.log(mu) - np.log1p(-mu))
 
     @classmethod
     def check(cls, panel: Panel, x: Floats) -> None:
