@@ -52,7 +52,8 @@ def describe(model: jm.JumpMeans, unit: str, value: str | None) -> None:
     mean = process.emission.means if value else None
     header = f"  {'state':>6}" + (f" {value:>12}" if value else "") + f" {'mean dwell (' + unit + ')':>20}   moves to"
     print(header)
-    for m, name in enumerate(shown):
+    for m in np.arange(len(shown)) if mean is None else np.argsort(mean):
+        name = shown[m]
         row = f"  {name:>6}" + (f" {mean[m]:>12.1f}" if mean is not None else "")
         moves = np.argsort(-process.transition_probs[m])
         listed = ", ".join(f"{shown[j]} {process.transition_probs[m, j]:.0%}" for j in moves[:4]
@@ -62,13 +63,14 @@ def describe(model: jm.JumpMeans, unit: str, value: str | None) -> None:
 
 def score(panel: jm.Panel, model: jm.JumpMeans, fraction: float, bins: Any, splits: int) -> None:
     """Held-out error beside the most common observation and linear interpolation, over some splits."""
+    kind = "direct" if model.emission == "direct" else "auto"
     rows = []
     for split in range(splits):
         masked, truth = jm.hold_out(panel, fraction, random_state=split)
         fitted = jm.JumpMeans(**model.get_params()).fit(masked)
         guesses = [
-            MostCommon(bins=bins).fit(masked).predict_value(masked),
-            Interpolation().fit(masked).predict_value(masked),
+            MostCommon(bins=bins, emission=kind).fit(masked).predict_value(masked),
+            Interpolation(emission=kind).fit(masked).predict_value(masked),
             fitted.predict_value(masked, "trajectory"),
             fitted.predict_value(masked, "posterior"),
         ]
@@ -94,8 +96,8 @@ def main(folder: str = "demo") -> None:
     edss.trajectories_.to_frame().to_csv(out / "edss_trajectories.csv", index=False)
     busiest = panel.ids[np.argmax(np.diff(edss.trajectories_.offsets))]
     fig, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
-    plots.plot_trajectory(edss.trajectories_, busiest, panel=panel, model=edss, ax=axes[0])
-    plots.plot_posterior(edss, panel, busiest, ax=axes[1])
+    plots.plot_trajectory(edss.trajectories_, busiest, panel=panel, model=edss, time_unit="years", ax=axes[0])
+    plots.plot_posterior(edss, panel, busiest, time_unit="years", ax=axes[1])
     fig.savefig(out / "edss.png", dpi=150)
 
     panel = jm.datasets.load_icu_pressure()
@@ -107,11 +109,12 @@ def main(folder: str = "demo") -> None:
     icu.trajectories_.to_frame().to_csv(out / "icu_trajectories.csv", index=False)
     stay = panel.ids[0]
     fig, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
-    plots.plot_trajectory(icu.trajectories_, stay, panel=panel, model=icu, ax=axes[0])
-    plots.plot_posterior(icu, panel, stay, ax=axes[1])
+    units = {"time_unit": "hours", "ax": axes[0]}
+    plots.plot_trajectory(icu.trajectories_, stay, panel=panel, model=icu, value_unit="mmHg", **units)
+    plots.plot_posterior(icu, panel, stay, time_unit="hours", ax=axes[1])
     fig.savefig(out / "icu.png", dpi=150)
     fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-    plots.plot_states(icu, ax=ax)
+    plots.plot_states(icu, time_unit="hours", ax=ax)
     fig.savefig(out / "icu_states.png", dpi=150)
 
     print(f"\nTrajectories and pictures in {out}/ ({time.monotonic() - begun:.0f} s):")

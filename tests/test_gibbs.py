@@ -54,23 +54,17 @@ def test_backward_samples_equal_enumeration(rng):
     """Chains at given events: frequencies of all M^n of them, one draw for each of many equal sequences."""
     M, n, S = 3, 4, 20_000
     tau, events = np.array([0.1, 0.4, 1.3, 2.0]), np.array([0.0, 0.3, 1.0, 1.7])
-    segment = np.array([0, 1, 2, 3])  # of each row
     lik = rng.uniform(0.1, 1.0, (4, M))
     lik[2, 1] = 0.0
     pi, B = rng.dirichlet(np.ones(M)), rng.dirichlet(np.ones(M), M)
-    chains = list(itertools.product(range(M), repeat=n))
-    probs = np.array(
-        [
-            pi[c[0]] * np.prod([B[a, b] for a, b in itertools.pairwise(c)]) * np.prod(lik[np.arange(4), np.take(c, segment)])
-            for c in chains
-        ]
-    )  # fmt: skip
+    chains = np.array(list(itertools.product(range(M), repeat=n)))  # row k lies after event k
+    probs = pi[chains[:, 0]] * B[chains[:, :-1], chains[:, 1:]].prod(axis=1) * lik[np.arange(n), chains].prod(axis=1)
     probs /= probs.sum()
     row_states, jumps, time, first = np.zeros(4 * S, np.int64), np.zeros((M, M)), np.zeros(M), np.zeros(M)
     dwells, states, starts, rows, where = sample_block(
-        np.tile(tau, S), np.ones(4 * S, bool), np.arange(S + 1) * 4, np.full(S, 2.5), np.tile(lik, (S, 1)), pi, np.ones(M),
-        np.stack([B, B.T]), 0.0, np.arange(S + 1) * n, np.zeros(n * S, np.int32), np.tile(events, S), rng,
-        row_states, jumps, time, first,
+        np.tile(tau, S), np.ones(4 * S, bool), np.arange(S + 1) * 4, np.full(S, 2.5), np.tile(lik, (S, 1)),
+        pi, np.ones(M), np.stack([B, B.T]), 0.0, np.arange(S + 1) * n, np.zeros(n * S, np.int32), np.tile(events, S),
+        rng, row_states, jumps, time, first,
     )  # fmt: skip
     assert where[0] == -1
     drawn = row_states.reshape(S, 4) @ M ** np.arange(4)[::-1]
@@ -159,7 +153,7 @@ def prior_draw(priors, rng):
     prior = priors.columns[0]
     if isinstance(prior, NormalPrior):
         variance = prior.scale / rng.gamma(prior.shape, size=M)
-        emission = Gaussian(prior.mean + rng.normal(size=M) * np.sqrt(variance / prior.count), np.sqrt(variance))
+        emission = Gaussian(prior.mean + rng.normal(size=M) * np.sqrt(variance / prior.size), np.sqrt(variance))
     else:
         emission = Categorical(rng.dirichlet(np.ones(2), M))
     process = jm.Process(rates, P / P.sum(axis=1, keepdims=True), pi, emission)
@@ -206,6 +200,7 @@ def functions(process, block, x):
     return np.concatenate(
         [
             process.rates, process.rates**2, process.transition_probs[0, 1:], process.transition_probs[1, :1],
+            process.transition_probs[:2, 1] ** 2, process.initial_probs[:2] ** 2,
             process.initial_probs[:2], *own, np.log1p(jumps[MOVES]), time, process.rates * time,
             [np.log1p(jumps.sum()), float(row_states[0] == row_states[1]), float(row_states[0] == row_states[4])], data,
         ]
@@ -410,7 +405,7 @@ def test_direct_states_with_a_structure():
     wide = Gibbs(emission="direct", states=[0, 1, 2, 9], n_samples=5, burn_in=0, engine=ENGINE).fit(panel)
     assert wide.states_.tolist() == [0, 1, 2, 9]
     back = jm.Panel.from_arrays([0, 1.0], [2, 0], ["p", "p"])
-    with pytest.raises(jm.InfeasibleError, match="the allowed moves must be able to explain.*sequence 'p', row 1"):
+    with pytest.raises(jm.InfeasibleError, match=r"the allowed moves must be able to explain.*sequence 'p', row 1"):
         Gibbs(emission="direct", states=[0, 1, 2], structure=structure, engine=ENGINE).fit(back)
     with pytest.raises(jm.InfeasibleError, match="the sampled process must be able to explain"):
         model.predict_proba(back)
@@ -421,7 +416,7 @@ def test_direct_states_with_a_structure():
 def test_odd_panels():
     """One row, no values, windows wider than the rows, one state, several columns."""
     panel = jm.Panel.from_arrays(
-        [0.5, 1.0, 2.0, 1.0, 0.0], np.array([[1, 2.0], [np.nan, 3.0], [2, np.nan], [np.nan, np.nan], [1, 9.0]], dtype=float),
+        [0.5, 1.0, 2.0, 1.0, 0.0], [[1, 2.0], [np.nan, 3.0], [2, np.nan], [np.nan, np.nan], [1, 9.0]],
         [0, 0, 0, 1, 2], start_times=[0, 0, 0, 0.5, 0], end_times=[3, 3, 3, 2, 0.0],
     )  # fmt: skip
     model = Gibbs(2, emission=["categorical", "gaussian"], n_samples=5, burn_in=5, engine=ENGINE).fit(panel)
@@ -439,6 +434,13 @@ def test_states_are_matched_before_averaging(rng):
     np.testing.assert_array_equal(order, [2, 0, 1])  # its state 2 is the pivot's 0
     mixed = Record([Gaussian([10.0, 20.0, 0.0])]).permute(order)
     np.testing.assert_array_equal(mixed.means, [0.0, 10.0, 20.0])
+
+
+def test_kernels_are_compiled_once(hidden):
+    direct = jm.Panel.from_arrays([0.0, 1, 2], [0, 1, 1], [0, 0, 0])
+    for model, panel in ((Gibbs(2, emission="gaussian"), hidden[1]), (Gibbs(emission="direct"), direct)):
+        model.set_params(n_samples=2, burn_in=0, engine=ENGINE).fit(panel).decode(panel)
+    assert len(sample_block.signatures) == 1
 
 
 def test_refusals(hidden):

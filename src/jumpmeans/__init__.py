@@ -1,12 +1,13 @@
 """What a system was doing between irregular looks at it: JUMP-means for Markov jump processes."""
 
-from . import datasets, emissions, engines
+from . import comparators, datasets, emissions, engines, plots
 from .errors import InfeasibleError, MissingExtraError, PanelError
 from .estimators import JumpMeans
 from .evaluation import hold_out, reconstruction_error
 from .io import read_panel
 from .panel import Panel
 from .params import Process
+from .prior import simulate_hggp
 from .simulate import simulate
 from .structure import Structure
 from .trajectories import Trajectories
@@ -22,11 +23,14 @@ __all__ = [
     "Process",
     "Structure",
     "Trajectories",
+    "comparators",
     "datasets",
     "emissions",
     "engines",
     "hold_out",
+    "plots",
     "read_panel",
     "reconstruction_error",
     "simulate",
+    "simulate_hggp",
 ]

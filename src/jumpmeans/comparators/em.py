@@ -2,138 +2,270 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from ..emissions import Gaussian, Laplace, Record
-from ..emissions.column import Column
-from ..engines.base import Engine, Sequences
-from ..estimators.base import Floats
-from ..estimators.em_steps import maximise
+from ..emissions.bregman import NORMAL_DIFFERENCE
+from ..emissions.column import noise_scale
+from ..emissions.laplace import LAPLACE_DIFFERENCE
+from ..engines import get_engine
+from ..engines.base import NoPathError, Sequences
+from ..estimators.base import Floats, MarkovReadOut, as_panel, no_path
+from ..estimators.setup import check_count, check_distinct, number, states_and_emission, typical_gap
+from ..estimators.start import start_emission
+from ..estimators.updates import transition_rows, uniform_rows
+from ..panel import Panel
 from ..params import Process
-from ..progress import History, track
+from ..progress import History
+from ..structure import Structure
+from ..trajectories import Trajectories
+from .ascent import Climb, Task, climb
 
-# A state's spread is never taken below this share of the column's noise: one reading alone would have none.
+# A state's spread is never taken below this share of the column's noise: a state of one reading would have none.
 SCALE_FLOOR = 0.05
-# A zero of a start can never grow: allowed moves, exits and first states get at least this share.
+# EM cannot raise a zero: what a start rules out but the structure allows gets this share.
 SMALLEST_SHARE = 1e-6
-# Rates above this, in units of 1 / shortest gap, leave a trace of e^-10 in the data: they may as well be infinite.
+# A state left at this rate, in units of 1 / shortest gap, is seen twice in a row by a chance of e^-10 at most.
 LARGEST_RATE = 10.0
-# ... and here the climb ends, before anything overflows.
+# Here a climb ends, before anything overflows.
 STOP_RATE = 1e4
-# Extrapolations grow and shrink by this factor.
-STRIDE = 4.0
 
 
-class Point(NamedTuple):
-    """A process, its log-likelihood, where one EM step takes it, and the expected jumps (M, M) and times (M,)."""
+class EM(MarkovReadOut):
+    """Maximum likelihood of a Markov jump process from irregular looks at it, its states seen or hidden.
 
-    process: Process
-    log_lik: float
-    image: Process
-    jumps: Floats
-    time: Floats
+    Expectation maximisation: expected times and jumps between the rows, given all of them, then the process that
+    makes these most likely. Steps are accelerated; the likelihood never falls.
+
+    Parameters
+    ----------
+    n_states : int, optional
+        M. May be left out when the states are observed directly, or with `start`.
+    emission : str or list of str
+        Family of each value column: "direct" (the label is the state), "categorical", "gaussian",
+        "laplace", "poisson", "exponential" or "bernoulli".
+    states : list, optional
+        Labels of directly observed states, when some may never have been seen; fixes their order.
+    structure : Structure, optional
+        Moves that may happen; all others keep a rate of exactly 0.
+    start : Process or fitted model, optional
+        Where to start: a process, or anything with `process_` such as a fitted `JumpMeans`. Families and labels are
+        then its own. By default all moves are equally likely, rates are 1 / the median gap, and hidden states
+        start from a clustering of the observations; every second further start, from nearly equal states.
+    engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    n_init : int
+        Number of starts, of which the highest likelihood wins; 1 is enough for directly observed states.
+    max_iter, tol : int, float
+        Steps at most, and the relative rise of the log-likelihood by an EM step below which a fit has converged.
+    accelerate : bool
+        Whether to leap ahead between EM steps (see Notes); without it a fit is plain EM.
+    random_state : int, Generator or None
+
+    Attributes
+    ----------
+    process_ : Process
+        The most likely process.
+    rates_, transition_probs_, emission_ : (M,), (M, M), Record
+        Its parts.
+    states_ : (M,)
+        Labels of the states: those observed, or 0, 1, ... in the order of their values.
+    log_likelihood_ : float
+        Of the panel under `process_`, the first state's probability included; sequences count by their weights.
+    history_ : History
+        Log-likelihood after each step of the best start, with its wall and CPU times; never falls.
+    n_iter_, converged_ : int, bool
+
+    Notes
+    -----
+    EM has no trajectories: where other models read one (`predict`, `predict_value(method="trajectory")`), it takes
+    the most probable state of each row by itself. Successive rows may then show a move that is not allowed.
+
+    Leaps are quasi-Newton steps (Jamshidian and Jennrich 1997) that cost one pass over the data, as an EM step does.
+    They are kept only if the likelihood does not fall, and need a tenth of the steps or fewer.
+
+    Spreads (gaussian, laplace) are kept above 5 % of the column's noise, taken from successive differences: without
+    a bound, a state that shrinks onto one reading has infinite likelihood.
+
+    The likelihood may rise without end with a rate: a state never seen twice in a row may be left at any
+    speed. The fit then ends with a warning that names the state.
+
+    Examples
+    --------
+    >>> import jumpmeans as jm
+    >>> panel = jm.datasets.load_edss()
+    >>> model = jm.comparators.EM(emission="direct").fit(panel)
+    >>> model.states_
+    array([1, 2, 3])
+    """
+
+    log_likelihood_: float
+    history_: History
+    n_iter_: int
+    converged_: bool
+    rates_: Floats
+    transition_probs_: Floats
+    emission_: Record
+
+    def __init__(
+        self,
+        n_states: int | None = None,
+        *,
+        emission: str | Sequence[str] = "gaussian",
+        states: Sequence[Any] | None = None,
+        structure: Structure | None = None,
+        start: Any = None,
+        engine: Any = "threads",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-8,
+        accelerate: bool = True,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_states = n_states
+        self.emission = emission
+        self.states = states
+        self.structure = structure
+        self.start = start
+        self.engine = engine
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+        self.random_state = random_state
+
+    def fit(self, panel: Any, y: None = None) -> Self:
+        """Fit to a panel, or to a frame with columns id, time and value."""
+        for name in ("n_states", "n_init", "max_iter"):
+            check_count(name, getattr(self, name), 1)
+        tol = number("tol", self.tol, 1e-8)
+        panel = as_panel(panel)
+        rng = np.random.default_rng(self.random_state)
+        given = None if self.start is None else self._given_start()
+        if given is not None:
+            labels, blank = given.states, given.emission.with_pseudo_count(0.0)
+        else:
+            labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
+        x = blank.encode(panel)
+        if given is None:
+            check_distinct(panel, blank, x)
+        moves = (self.structure or Structure()).allowed_moves(labels)
+        shortest = shortest_gap(panel)
+        task = Task(get_engine(self.engine), Sequences.from_panel(panel, x), moves, scale_floors(blank, x, panel))
+        climbs = []
+        for k in range(1 if given is not None or blank.is_direct else self.n_init):
+            if given is not None:
+                start = opened(given, moves, typical_gap(panel))
+            else:
+                emission = hidden_start(blank, x, panel, "noise" if k % 2 else "data", rng, first=k == 0)
+                rates = moves.any(axis=1) / typical_gap(panel)
+                start = Process(rates, uniform_rows(moves), None, emission, labels)  # type: ignore[arg-type]
+            try:
+                climbs.append(climb(task, start, self.max_iter, tol, STOP_RATE / shortest, self.accelerate))
+            except NoPathError as error:
+                raise no_path(panel, error, "the allowed moves") from None
+        self._publish(max(climbs, key=lambda run: run.end.log_lik), labels, shortest)
+        return self
+
+    def _given_start(self) -> Process:
+        start = getattr(self.start, "process_", self.start)
+        if not isinstance(start, Process):
+            raise ValueError(f"start must be a Process or a fitted model with process_, got {self.start!r}.")
+        if self.n_states is not None and self.n_states != len(start.rates):
+            raise ValueError(
+                f"n_states={self.n_states} must equal the number of states of start, got {len(start.rates)}; "
+                "leave n_states out."
+            )
+        return start
+
+    def _publish(self, run: Climb, labels: NDArray[Any], shortest: float) -> None:
+        process = run.end.process
+        if self.structure is None:
+            order = process.emission.stable_order(np.diag(run.end.expected.integrals))
+            process = process.permute(order)
+            if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
+                process = replace(process, states=labels)
+        self.process_, self.states_ = process, process.states
+        self.rates_, self.transition_probs_ = process.rates, process.transition_probs
+        self.emission_ = process.emission
+        self.log_likelihood_, self.history_ = run.end.log_lik, run.history
+        self.n_iter_, self.converged_ = len(run.history), run.converged
+        endless = process.rates * shortest > LARGEST_RATE
+        if endless.any():
+            self.converged_ = False
+            s = int(np.argmax(np.where(endless, process.rates, 0.0)))
+            warnings.warn(
+                f"the likelihood may have no maximum: the rate of state {process.states.tolist()[s]!r} has run up to "
+                f"{process.rates[s]:.3g}, and with a shortest gap of {shortest:.3g} between observations the data "
+                "cannot tell it from infinity; merge this state with another, forbid some of its moves "
+                "(Structure(allowed=...)), or observe more often.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif not run.converged:
+            warnings.warn(
+                f"the log-likelihood still rises after {self.n_iter_} steps (now {self.log_likelihood_:.8g}); "
+                "raise max_iter, or tol if this is close enough.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def decode(self, panel: Any) -> Trajectories:
+        """EM has no trajectories; an error that says where they are."""
+        raise NotImplementedError(
+            "EM has no trajectories; use predict for the most probable state of each row, predict_proba(panel, at=...) "
+            "between rows, or JumpMeans for trajectories."
+        )
+
+    def _row_states(self, panel: Panel) -> NDArray[np.int32]:
+        return self._posterior(panel).argmax(axis=1).astype(np.int32)
 
 
-class Climb(NamedTuple):
-    """One ascent from one start."""
-
-    end: Point
-    history: History
-    converged: bool
-
-    @property
-    def log_lik(self) -> float:
-        """Log-likelihood at the end."""
-        return self.end.log_lik
+def shortest_gap(panel: Panel) -> float:
+    """Least time between successive observations of a sequence; infinite if there are none."""
+    rows = np.flatnonzero(panel.observed)
+    same = np.diff(panel.sequence_index[rows]) == 0
+    return float(np.diff(panel.times[rows])[same].min(initial=np.inf))
 
 
-def look(engine: Engine, sequences: Sequences, process: Process, moves: NDArray[np.bool_], floors: Floats) -> Point:
-    """One pass over the data: the likelihood of a process, and the better one that it leads to."""
-    expected = engine.expect(sequences, process)
-    image = maximise(process, expected, moves)
-    columns = zip(image.emission.columns, expected.emission, floors, strict=True)
-    image = replace(image, emission=Record(own_scale(*column) for column in columns))
-    return Point(
-        process,
-        float(sequences.weights @ expected.log_lik),
-        image,
-        np.where(moves, process.generator() * expected.integrals, 0.0),
-        np.diag(expected.integrals),
+def scale_floors(blank: Record, x: Floats, panel: Panel) -> Floats:
+    """(D,) least spread of a state in each column that has one, else 0."""
+    per_noise = {Gaussian.name: NORMAL_DIFFERENCE, Laplace.name: LAPLACE_DIFFERENCE}
+    return np.array(
+        [
+            SCALE_FLOOR * noise_scale(x[:, d], panel, per_noise[column.name]) if column.name in per_noise else 0.0
+            for d, column in enumerate(blank.columns)
+        ]
     )
 
 
-def own_scale(column: Column, stats: Any, floor: float) -> Column:
-    """The column with the likeliest spread of each state, but none below the floor.
-
-    `with_scale` has a floor that moves with the fit: the likelihood could fall.
-    """
-    if isinstance(column, Gaussian):
-        shift = column.means - stats.reference
-        squares = 2.0 * stats.cost - 2.0 * shift * (stats.sum - stats.weight * stats.reference)
-        squares += stats.weight * shift**2
-        sds = np.sqrt(np.maximum(squares, 0.0) / np.maximum(stats.weight, 1e-300))
-        return Gaussian(column.means, np.maximum(sds, floor))
-    if isinstance(column, Laplace):
-        M = column.n_states
-        weight = np.bincount(stats.states, weights=stats.weights, minlength=M)
-        deviations = stats.weights * np.abs(stats.x - column.medians[stats.states])
-        scales = np.bincount(stats.states, weights=deviations, minlength=M) / np.maximum(weight, 1e-300)
-        return Laplace(column.medians, np.maximum(scales, floor))
-    return column
+def hidden_start(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
+    """First emission, with the spread of the values nearest to each state (of all values, if states hardly differ)."""
+    emission = start_emission(blank, x, panel, init, rng, first)
+    weights = np.repeat(panel.weights, panel.lengths)
+    if init == "noise":
+        stats = emission.soft_stats(x, np.repeat(weights[:, None] / emission.n_states, emission.n_states, axis=1))
+    else:
+        nearest = emission.cost(x, emission.auto_weights(x, panel)).argmin(axis=1)
+        stats = emission.stats(x, nearest, weights)
+    return emission.with_scales(stats).with_pseudo_count(0.0)
 
 
-def climb(
-    engine: Engine, sequences: Sequences, start: Process, moves: NDArray[np.bool_], floors: Floats,
-    max_iter: int, tol: float, largest_rate: float,
-) -> Climb:  # fmt: skip
-    """EM steps until the likelihood stops rising, every second pass an extrapolation of the two before.
-
-    Extrapolated points (SQUAREM, Varadhan and Roland 2008) are kept only if they are better than a plain step.
-    """
-    history = History()
-    longest = STRIDE
-    before: Point | None = None
-    here: Point | None = None
-    for _ in track(max_iter, "EM"):
-        if here is None:
-            here = look(engine, sequences, start, moves, floors)
-        elif before is None:
-            before, here = here, look(engine, sequences, here.image, moves, floors)
-        else:
-            stride, proposal = extrapolate(before, here, longest)
-            leap = look(engine, sequences, proposal, moves, floors)
-            better = leap.log_lik >= here.log_lik
-            if not better:
-                longest = max(longest / STRIDE, 1.0)
-            elif stride == longest:
-                longest *= STRIDE
-            before, here = None, leap if better else here
-        history.add(here.log_lik)
-        if before is not None and here.log_lik - before.log_lik <= tol * abs(here.log_lik):
-            return Climb(here, history, True)
-        if (here.process.rates > largest_rate).any():
-            break
-    assert here is not None
-    return Climb(here, history, False)
-
-
-def extrapolate(before: Point, here: Point, longest: float) -> tuple[float, Process]:
-    """A step along the two last ones, in the logarithms of the rate matrix, and its length (1: a plain EM step)."""
-    Q0, Q1, Q2 = (process.generator() for process in (before.process, here.process, here.image))
-    free = (Q0 > 0) & (Q1 > 0) & (Q2 > 0)
-    u, v, w = (np.log(Q[free]) for Q in (Q0, Q1, Q2))
-    first, bend = v - u, (w - v) - (v - u)
-    weights = np.maximum(here.jumps[free], 0.0)
-    size, turn = np.sqrt(weights @ first**2), np.sqrt(weights @ bend**2)
-    stride = float(np.clip(size / turn if turn > 0 else 1.0, 1.0, longest))
-    if stride == 1.0:
-        return stride, here.image
-    Q = np.where(Q2 > 0, Q2, 0.0)
-    Q[free] = np.exp(np.clip(u + 2.0 * stride * first + stride**2 * bend, -700.0, 700.0))
-    rates = Q.sum(axis=1)
-    P = np.where(rates[:, None] > 0, Q / np.where(rates > 0, rates, 1.0)[:, None], here.image.transition_probs)
-    return stride, replace(here.image, rates=rates, transition_probs=P)
+def opened(process: Process, moves: NDArray[np.bool_], gap: float) -> Process:
+    """The process within the allowed moves, with a small chance of all that it rules out: EM cannot raise a zero."""
+    P = transition_rows(process.transition_probs, 0.0, moves)
+    rates = np.where(moves.any(axis=1), np.where(process.rates > 0, process.rates, SMALLEST_SHARE / gap), 0.0)
+    pi = np.where(process.initial_probs > 0, process.initial_probs, SMALLEST_SHARE)
+    return Process(
+        rates,
+        transition_rows(np.where(P > 0, P, SMALLEST_SHARE), 0.0, moves),
+        pi / pi.sum(),
+        process.emission.with_pseudo_count(0.0),
+        process.states,
+    )

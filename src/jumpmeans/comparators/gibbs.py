@@ -79,7 +79,7 @@ class SymbolPrior(NamedTuple):
         present = np.isfinite(x)
         N = len(self.symbols)
         cell = states[present] * N + x[present].astype(np.int64)
-        counts = np.bincount(cell, minlength=n_states * N).reshape(n_states, N)
+        counts = np.bincount(cell, minlength=n_states * N).reshape(n_states, N).astype(np.float64)
         return Categorical(draw_rows(1.0 + counts, rng), self.symbols)
 
     def log_density(self, column: Any) -> float:
@@ -88,10 +88,10 @@ class SymbolPrior(NamedTuple):
 
 
 class NormalPrior(NamedTuple):
-    """σ² ~ inverse gamma(shape, scale) and μ | σ² ~ N(mean, σ²/count) in each state."""
+    """σ² ~ inverse gamma(shape, scale) and μ | σ² ~ N(mean, σ²/size) in each state, as if of `size` values."""
 
     mean: float
-    count: float
+    size: float
     shape: float
     scale: float
 
@@ -115,20 +115,20 @@ class NormalPrior(NamedTuple):
         n = np.bincount(states, minlength=n_states)
         average = np.bincount(states, weights=x, minlength=n_states) / np.maximum(n, 1)
         squares = np.bincount(states, weights=(x - average[states]) ** 2, minlength=n_states)
-        count = self.count + n
-        scale = self.scale + 0.5 * squares + 0.5 * self.count * n / count * average**2
+        size = self.size + n
+        scale = self.scale + 0.5 * squares + 0.5 * self.size * n / size * average**2
         variance = scale / rng.standard_gamma(self.shape + 0.5 * n)
-        means = self.mean + n / count * average + np.sqrt(variance / count) * rng.standard_normal(n_states)
+        means = self.mean + n / size * average + np.sqrt(variance / size) * rng.standard_normal(n_states)
         return Gaussian(means, np.sqrt(variance))
 
     def log_density(self, column: Any) -> float:
         """Density of (μ, σ²)."""
         a, b = self.shape, self.scale
         variance = column.sds**2
-        z = (column.means - self.mean) ** 2 * self.count / variance
+        z = (column.means - self.mean) ** 2 * self.size / variance
         return float(
             (a * np.log(b) - gammaln(a) - (a + 1.0) * np.log(variance) - b / variance).sum()
-            + 0.5 * (np.log(self.count / (2.0 * np.pi * variance)) - z).sum()
+            + 0.5 * (np.log(self.size / (2.0 * np.pi * variance)) - z).sum()
         )
 
 
@@ -257,7 +257,7 @@ def draw_paths(
     rate = UNIFORMIZATION * float(process.rates.max())
     B = np.eye(M) + (process.generator() / rate if rate > 0 else 0.0)
     both = np.stack([B, B.T])
-    seen = np.isfinite(sequences.x).any(axis=1)
+    seen = np.asarray(np.isfinite(sequences.x).any(axis=1))
     lik = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     row_states = np.zeros(len(sequences.tau), np.int64)
 
@@ -280,7 +280,7 @@ def draw_paths(
 
 
 def log_joint(paths: Paths, process: Process, log_density: Floats) -> float:
-    """Log-density of paths and values given the parameters, per `unit` of each column."""
+    """Log-density of paths and values given the parameters."""
     rates = process.rates[:, None] * process.transition_probs
     used = paths.jumps > 0
     started = paths.first > 0
@@ -314,8 +314,7 @@ class Chain:
         emission = self.process.emission
         if not all(isinstance(column, Direct) for column in emission.columns):
             self.log_density = emission.log_density(sequences.x)
-        joint = log_joint(self.paths, self.process, self.log_density)
-        return priors.log_density(self.process) + joint + float(emission.log_units(sequences.x).sum())
+        return priors.log_density(self.process) + log_joint(self.paths, self.process, self.log_density)
 
 
 @dataclass(frozen=True, eq=False)
@@ -459,7 +458,8 @@ class SampledReadOut(MarkovReadOut):
         self._check_fitted()
         if method != "posterior":
             raise ValueError(
-                f"method must be 'posterior' for {type(self).__name__}, got {method!r}; a sampler has no best trajectory."
+                f"method must be 'posterior' for {type(self).__name__}, got {method!r}; "
+                "a sampler has no best trajectory."
             )
         panel = as_panel(panel)
         columns = self.process_.emission.columns
@@ -578,12 +578,13 @@ class Gibbs(SampledReadOut):
 
     Notes
     -----
-    Priors: rows of P ~ Dirichlet(1) over the allowed moves, λ ~ Gamma(1, 1) in units of the typical gap, π ~ Dirichlet(1),
-    rows of ρ ~ Dirichlet(1); for gaussian columns σ² ~ inverse gamma(2, noise²), μ | σ² ~ N(mean of the column, σ²
-    spread²/noise²), the noise taken from successive differences. The paper fixes nothing about π.
+    Priors: rows of P ~ Dirichlet(1) over the allowed moves, λ ~ Gamma(1, 1) in units of the typical gap,
+    π ~ Dirichlet(1) (the paper fixes nothing about it), rows of ρ ~ Dirichlet(1); for gaussian columns
+    σ² ~ inverse gamma(2, noise²) and μ | σ² ~ N(mean of the column, σ² spread²/noise²), the noise taken from successive
+    differences.
 
-    Hidden states have no names, so a chain may swap them. Before states are averaged, those of each sample are matched to
-    the sample of highest log-density so that most rows agree (not under a `structure`, which tells states apart).
+    Hidden states have no names, so a chain may swap them. Before states are averaged, those of each sample are matched
+    to the sample of highest log-density so that most rows agree (not under a `structure`, which tells states apart).
     Predicted observations need no matching. A sequence cannot count more or less than once: weights are refused.
 
     Examples
@@ -658,7 +659,8 @@ class Gibbs(SampledReadOut):
             for d, column in enumerate(emission.columns)
         ]
         M = len(labels)
-        process = Process(moves.any(axis=1) / gap, uniform_rows(moves), np.full(M, 1.0 / M), Record(columns), labels)
+        rates = np.asarray(moves.any(axis=1) / gap)
+        process = Process(rates, uniform_rows(moves), np.full(M, 1.0 / M), Record(columns), labels)
         paths = Paths.at_rows(sequences, M, jumps_needed(moves))
         log_density = process.emission.log_density(sequences.x)
         return Chain(process, paths, log_density, rng, rng.spawn(sequences.n_blocks))

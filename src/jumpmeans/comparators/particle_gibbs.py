@@ -2,30 +2,34 @@
 
 The model (Saeedi and Bouchard-Côté 2011; section 4 of Huggins et al. 2015), with H_0 the prior of a state's emission:
 
-    μ_0 ~ GammaP(α_0 H_0, γ_0),   μ_i | μ_0 ~ GammaP(μ_0, γ) for every state i,
-    next state ~ μ_i / ‖μ_i‖ after a time ~ Exp(‖μ_i‖);   first states ~ μ_start / ‖μ_start‖,  μ_start | μ_0 ~ GammaP(μ_0, γ).
+    μ_0 ~ GammaP(α_0 H_0, γ_0),   μ_i | μ_0 ~ GammaP(μ_0, γ) for every state i and for the row of first states,
+    next state ~ μ_i / ‖μ_i‖ after a time ~ Exp(‖μ_i‖),   first state ~ μ_start / ‖μ_start‖.
 
-**What is kept.** Of the infinite measures: ω_j = μ_0 at the M states in use, and ω_*, the mass of all others; in each row
-the masses μ_ij and what is left, μ_i*. A jump i → j has density μ_ij exp(-‖μ_i‖ t), so a path with n_ij jumps and times
-T_i has Π μ_ij^n_ij exp(-‖μ_i‖ T_i). A jump from i to itself cannot be seen: given the path, such jumps are a Poisson
-process of rate μ_ii, whatever else is known, and summing over them removes μ_ii from the likelihood altogether. So the
-diagonal is integrated out: it is part of the model, never of the state of the chain. With i ≠ j throughout:
+**What is kept.** Of the infinite measures: ω_j = μ_0 at the M states in use, and ω_*, the mass of all others; in each
+row the masses μ_ij and what is left, μ_i*. A jump i → j after a time t has density μ_ij exp(-‖μ_i‖ t), so paths with
+n_ij jumps and times T_i (running ones included) have Π μ_ij^n_ij exp(-‖μ_i‖ T_i). A jump from i to itself cannot be
+seen: given the path, such jumps are a Poisson process of rate μ_ii whatever else is known, and summing over them takes
+μ_ii out of the likelihood. So the diagonal is integrated out: part of the model, never of the state of the chain.
+Below, i ≠ j throughout. One iteration:
 
-1. **Paths**, given the measures: conditional SMC with ancestor sampling, one sequence after the other (they are independent
-   given the measures). A particle that jumps into what is left of row i finds a state never used so far. Given ω_* and μ_i*
-   that state is a size-biased pick from DP(α_0 H_0): ω = b ω_*, b ~ Beta(1, α_0), emission ~ H_0; its share of
-   μ_k* is Beta(ω, (1 - b) ω_*) in every row k, with 1 added to ω in the row that was left (posterior given the pick); its own
-   row is Gamma(ω_j, γ), Gamma(ω_*, γ). This reveals one and the same set of infinite measures piece by piece, so the particles
-   target the exact conditional of the path, with no truncation. States that no path uses go back into the rest.
-2. **Base measure**, rows integrated out. A row contributes Π_j Γ(ω_j + n_ij)/Γ(ω_j) · Π_j (γ/(γ + T_i))^ω_j and the same of ω_*; the first
-   states c_j contribute Γ(κ_0)/Γ(κ_0 + S) Π Γ(ω_j + c_j)/Γ(ω_j), κ_0 = ω_1 + … + ω_M + ω_*. Table counts m_ij ~ Σ_l Bernoulli(ω_j/(ω_j + l)), l < n_ij,
-   turn ratios of gammas into ω_j^m_ij, and η ~ Beta(κ_0, S) turns the last quotient into η^κ_0. With Λ = Σ_i ln(1 + T_i/γ) - ln η and Λ_j = Λ - ln(1 + T_j/γ)
-   (no diagonal) the gamma process gives
+1. **Paths** given the measures: conditional SMC with ancestor sampling, one sequence after the other (they are
+   independent given the measures). A particle that jumps into what is left of row i finds a state never used so far.
+   Given ω_* and μ_i* that state is a size-biased pick from DP(α_0 H_0): ω = b ω_*, b ~ Beta(1, α_0), emission ~ H_0;
+   its share of μ_k* is Beta(ω, (1 - b) ω_*) in every row k, with 1 added to ω in the row that was left (the posterior
+   given the pick); its own row is Gamma(ω_j, γ), Gamma((1 - b) ω_*, γ). This reveals one and the same set of infinite
+   measures piece by piece, so the particles target the exact conditional of the path; nothing is truncated. States that
+   no path uses go back into the rest.
+2. **Base measure**, rows integrated out. Row i gives Π_j Γ(ω_j + n_ij)/Γ(ω_j) times (γ/(γ + T_i))^(κ_0 - ω_i), where
+   κ_0 = ω_1 + … + ω_M + ω_*; the c_j first states in j of S sequences give Γ(κ_0)/Γ(κ_0 + S) Π_j Γ(ω_j + c_j)/Γ(ω_j).
+   Table counts, m_ij ~ Σ_l Bernoulli(ω_j/(ω_j + l)) with l < n_ij (and likewise of c_j), turn the ratios of gammas into
+   ω_j^m_ij, and η ~ Beta(κ_0, S) turns the quotient into η^κ_0. With Λ = Σ_i ln(1 + T_i/γ) - ln η and
+   Λ_j = Λ - ln(1 + T_j/γ), the lacking diagonal, the gamma process then has
 
        α_0 ~ Gamma(a + M, b + ln(1 + Λ/γ_0)),   ω_j ~ Gamma(m_·j, γ_0 + Λ_j),   ω_* ~ Gamma(α_0, γ_0 + Λ).
 
-3. **Rows**: μ_ij ~ Gamma(ω_j + n_ij, γ + T_i), μ_i* ~ Gamma(ω_*, γ + T_i); the row of first states Gamma(ω_j + c_j, 1), Gamma(ω_*, 1).
-4. **γ** ~ Gamma(a + Σ_i (κ_0 - ω_i), b + Σ_i (Σ_j μ_ij + μ_i*)), since ‖μ_i‖ less its diagonal is Gamma(κ_0 - ω_i, γ).
+3. **Rows**: μ_ij ~ Gamma(ω_j + n_ij, γ + T_i) and μ_i* ~ Gamma(ω_*, γ + T_i); first states Gamma(ω_j + c_j, 1) and
+   Gamma(ω_*, 1), whose scale does not matter.
+4. **γ** ~ Gamma(a + Σ_i (κ_0 - ω_i), b + Σ_i (Σ_j μ_ij + μ_i*)): without its diagonal ‖μ_i‖ is Gamma(κ_0 - ω_i, γ).
 5. **Emissions** from their conjugate posterior.
 """
 
@@ -34,6 +38,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -145,13 +150,14 @@ class InfinitePaths:
         cls, sequences: Sequences, dwells: Ints, states: NDArray[np.int32], starts: Floats
     ) -> tuple[InfinitePaths, Ints]:
         """Paths with their states renumbered 0 .. M - 1, unused ones left out; and the old number of each."""
-        kept, codes = np.unique(states, return_inverse=True)
-        codes = codes.astype(np.int32)
+        kept = np.unique(states).astype(np.int64)
+        codes = np.searchsorted(kept, states).astype(np.int32)
         M = len(kept)
         rows, row_states = np.zeros(len(codes), np.int32), np.zeros(len(sequences.tau), np.int64)
         jumps, time, first = np.zeros((M, M)), np.zeros(M), np.zeros(M)
         path_stats(
-            sequences.tau, sequences.offsets, sequences.ends, dwells, codes, starts, row_states, rows, jumps, time, first,
+            sequences.tau, sequences.offsets, sequences.ends, dwells, codes, starts, row_states, rows,
+            jumps, time, first,
         )  # fmt: skip
         return cls(dwells, codes, starts, rows, row_states, jumps, time, first), kept
 
@@ -238,13 +244,12 @@ class ParticleChain:
         paths, sample = self.paths, self.sample
         used, started = paths.jumps > 0, paths.first > 0
         M = sample.n_states
-        emission = Record([sample.emission])
-        log_density = emission.log_density(self.x[:, None])[np.arange(len(self.x)), paths.row_states]
+        log_density = sample.emission.log_density(self.x)[np.arange(len(self.x)), paths.row_states]
         return float(
             (paths.jumps[used] * np.log(sample.rates[:, :M][used])).sum()
             - sample.rates.sum(axis=1) @ paths.time
             + paths.first[started] @ np.log(sample.first[:M][started] / sample.first.sum())
-            + (log_density + emission.log_units(self.x[:, None])).sum()
+            + log_density.sum()
         )
 
 
@@ -303,8 +308,8 @@ class ParticleGibbs(SampledReadOut):
     concentration : float or "auto"
         α_0: how readily new states are born; auto: drawn under Gamma(1, 1).
     prior_time : float or "auto"
-        γ: time added to each state before its rates are drawn, in the unit of the panel; auto: drawn under a gamma prior
-        whose mean is the median gap, so that the unit of time does not matter.
+        γ: time added to each state before its rates are drawn, in the unit of the panel; auto: drawn under a gamma
+        prior whose mean is the median gap, so that the unit of time does not matter.
     engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
         For read-outs; the chain itself is sequential.
     random_state : int, Generator or None
@@ -328,13 +333,14 @@ class ParticleGibbs(SampledReadOut):
 
     Notes
     -----
-    `predict_value` averages predictive distributions over the kept iterations: forward-backward under the measures of each,
-    with all states not in use taken as one more that shows what the prior shows and moves on at the mean rates
+    `predict_value` averages predictive distributions over the kept iterations: forward-backward under the measures of
+    each, with all states not in use taken as one more that shows what the prior shows and moves on at the mean rates
     of a row never used. `predict`, `predict_proba` and `decode` speak of the states of the last iteration alone.
 
-    The paper leaves priors and hyperparameters of its sampler open; those here are in `particle_gibbs.py`, with the derivation of
-    every step. First states are drawn from a row of their own under μ_0. Values start in the state of their symbol
-    (for measurements, of their quarter), with jumps at the observation times. Weights are refused.
+    The paper leaves the priors and hyperparameters of its sampler open; those here, and the derivation of every step,
+    are in the docstring of the module. First states are drawn from a row of their own under μ_0. Values start in the
+    state of their symbol (measurements in that of their quarter), with jumps at the observation times. A sequence
+    cannot count more or less than once: weights are refused.
 
     Examples
     --------
@@ -404,11 +410,11 @@ class ParticleGibbs(SampledReadOut):
         prior: SymbolPrior | NormalPrior
         if self.emission == "categorical":
             column: Column = Categorical.blank(panel, 0, 1, [0], 0.0)
-            x = column.encode(panel, 0)
+            x = np.array(column.encode(panel, 0))
             prior = SymbolPrior(column.symbols)  # type: ignore[attr-defined]
             codes = x
         else:
-            x = Gaussian.blank(panel, 0, 1, [0], 0.0).encode(panel, 0)
+            x = np.array(Gaussian.blank(panel, 0, 1, [0], 0.0).encode(panel, 0))
             if not np.isfinite(x).any():
                 raise PanelError(
                     f"column {panel.columns[0]!r} must hold at least one value, got none; check the column."
@@ -444,8 +450,8 @@ class ParticleGibbs(SampledReadOut):
         if isinstance(self._prior_, SymbolPrior):
             N = len(self._prior_.symbols)
             return Categorical(np.full((1, N), 1.0 / N), self._prior_.symbols)
-        mean, count, shape, scale = self._prior_
-        return Gaussian([mean], np.sqrt(scale / max(shape - 1.0, 0.5) * (1.0 + 1.0 / count)))
+        mean, size, shape, scale = self._prior_
+        return Gaussian([mean], np.sqrt(scale / max(shape - 1.0, 0.5) * (1.0 + 1.0 / size)))
 
     def _processes(self) -> Iterator[Process]:
         unseen = self._unseen()
@@ -474,9 +480,9 @@ class ParticleGibbs(SampledReadOut):
 
 
 def carry_states(codes: Floats, offsets: Ints) -> Ints:
-    """(n,) state of each row: its code, or that of the nearest row before (else after) it in the sequence; 0 if none."""
+    """(n,) state of each row: its code, or that of the row before (else after) it in its sequence, or 0."""
     out = np.zeros(len(codes), np.int64)
-    for a, b in zip(offsets[:-1], offsets[1:], strict=True):
+    for a, b in pairwise(offsets.tolist()):
         present = np.flatnonzero(np.isfinite(codes[a:b]))
         if len(present):
             nearest = np.maximum(np.searchsorted(present, np.arange(b - a), side="right") - 1, 0)

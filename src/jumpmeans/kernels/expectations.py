@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from ..objective import JIT
-from .forward_backward import FINE, N_TERMS, RADIX, _multiply, carry, filter_sequence, future_ratio
+from .forward_backward import FINE, N_TERMS, NEGLIGIBLE, RADIX, _multiply, carry, filter_sequence, future_ratio
 
 # Divided differences closer than this (times t) are taken by their series.
 CLOSE = 0.1
@@ -74,7 +74,7 @@ def _add_product(x, y, out):
 def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
     """Add the products of the pieces of a gap, OUT, and carry b across it: back (M,) OUT.
 
-    C (n_digits, 15, M, M): pieces as long as each entry of the table; D (N_TERMS, M, M): what is left over, by
+    C (n_digits, 15, M, M): pieces as long as each entry of the table; D (n_terms, M, M): what is left over, by
     events of uniformization; R (M, M) takes the gap itself if nothing moves. left (n_digits + 1, M): scratch.
     """
     M = a.shape[0]
@@ -101,11 +101,15 @@ def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
         top += 1
     if r > 0.0:
         chance = r * np.exp(-r)
-        for n in range(N_TERMS):
+        share = 1.0  # of the paths of n jumps, those with all of them in what is left over
+        for n in range(D.shape[0]):
             for s in range(M):
                 work[0, s] = chance * left[top, s]
             _add_product(work[0], b, D[n])
             chance *= r / (n + 2)
+            share *= r * FINE / x
+            if share < NEGLIGIBLE:
+                break
         carry(b, r / rate, rate, B, table, 1, back, work)
     for k in range(top - 1, -1, -1):
         d = (digits >> (4 * k)) & (RADIX - 1)
@@ -131,15 +135,15 @@ def integrate_digits(rate, B, table, C, D, R):
             C[k - 1, 0] += np.dot(C[k, 0], table[1, k - 1, RADIX - 2])
             C[k - 1, RADIX - 2] += np.dot(table[1, k - 1, 0], C[k, 0])
     chance = np.exp(-1.0 / FINE) / FINE
-    for n in range(N_TERMS):
+    for n in range(D.shape[0]):
         D[n] += chance * C[0, 0]
         chance /= FINE * (n + 2)
     # Σ_n Σ_{l + m = n} B^l D_n B^m (transposed)
     powers = np.empty_like(D)
     powers[0] = np.eye(R.shape[0])
-    for n in range(1, N_TERMS):
+    for n in range(1, D.shape[0]):
         powers[n] = np.dot(powers[n - 1], B[1])
-    for n in range(N_TERMS - 1, -1, -1):
+    for n in range(D.shape[0] - 1, -1, -1):
         R += np.dot(D[n], powers[n]) / rate
         if n > 0:
             D[n - 1] += np.dot(B[1], D[n])
@@ -191,7 +195,7 @@ def expect_block(
     ratio, back, ones = np.empty(M), np.empty(M), np.ones(M)
     work, left = np.empty((2, M)), np.empty((n_digits + 1, M))
     x, y, e = np.empty(M, np.complex128), np.empty(M, np.complex128), np.empty(M, np.complex128)
-    C, D = np.zeros((n_digits, RADIX - 1, M, M)), np.zeros((N_TERMS, M, M))
+    C, D = np.zeros((n_digits, RADIX - 1, M, M)), np.zeros((N_TERMS + M, M, M))
     in_digits = False
     cover = (float(RADIX) ** n_digits - 1.0) / (rate * FINE) if rate > 0.0 else np.inf
     where = np.full(2, -1, np.int64)

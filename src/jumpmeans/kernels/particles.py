@@ -1,4 +1,4 @@
-"""Paths of the infinite model given its measures, by conditional sequential Monte Carlo; new states are born on the way.
+"""Paths of the infinite model given its measures, by conditional SMC; new states are born on the way.
 
 The measures are known at M atoms, and by the total mass of what is left; an atom of the rest is looked at only when
 a particle jumps to it. All particles and sequences share what has been revealed so far, so that they move under
@@ -76,9 +76,9 @@ def draw_theta(family, prior, theta, rng):
         for k in range(theta.shape[0]):
             theta[k] /= total
     else:
-        mean, count, shape, scale = prior
+        mean, size, shape, scale = prior
         variance = scale / rng.standard_gamma(shape)
-        theta[0] = mean + np.sqrt(variance / count) * rng.standard_normal()
+        theta[0] = mean + np.sqrt(variance / size) * rng.standard_normal()
         theta[1] = np.sqrt(variance)
 
 
@@ -194,8 +194,8 @@ def run_on(m, state, n, begun, until, family, prior, rng, begin, jump_time, jump
 def draw_ancestors(w, N, state, ancestor, rng):
     """Ancestor of every particle (OUT): independent draws by weight.
 
-    The last particle is the current path; it may go on from any particle that has come to its state (ancestor sampling).
-    Weights are used up.
+    The last particle is the current path; it may go on from any particle that has come to its state (ancestor
+    sampling). Weights are used up.
     """
     total = 0.0
     for p in range(N):

@@ -1,0 +1,26 @@
+"""What the pages say must follow from the committed results, and their code must run."""
+
+import json
+from pathlib import Path
+
+import core
+
+ROOT = Path(__file__).parents[1]
+
+
+def block(page, name):
+    return page.split(f"<!-- {name} -->\n")[1].split(f"\n<!-- end of {name} -->")[0]
+
+
+def test_tables_are_built_from_the_committed_results():
+    results = json.loads((ROOT / "experiments/results/core.json").read_text())
+    for page in ("README.md", "docs/choices.md"):
+        assert block((ROOT / page).read_text(), "core table") == core.markdown(results)
+    assert block((ROOT / "docs/choices.md").read_text(), "core facts") == core.facts(results)
+
+
+def test_the_tour_runs():
+    code = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    names: dict = {}
+    exec(compile(code, "README.md", "exec"), names)
+    assert 0 < names["jm"].reconstruction_error(names["predicted"], names["truth"], bins=(120.0, 140.0, 160.0)) < 0.5
