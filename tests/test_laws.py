@@ -37,8 +37,9 @@ def row_values(rng, family, states):
         return rng.exponential(np.array([1.0, 10.0, 100.0])[states]) + 1e-6
     if family == "bernoulli":
         return (rng.random(len(states)) < np.array([0.05, 0.5, 0.95])[states]).astype(float)
-    noise = rng.standard_normal if family == "gaussian" else rng.laplace
-    return np.array([0.0, 5.0, 12.0])[states] + noise(size=len(states))
+    # Laplace noise is small: two readings on either side of two medians cost the same in both states, a tie
+    noise = rng.standard_normal(len(states)) if family == "gaussian" else rng.laplace(scale=0.2, size=len(states))
+    return np.array([0.0, 5.0, 12.0])[states] + noise
 
 
 def make_panel(rng, family, S=12, weights=False, missing=0.15, windows=True, chain=False):
@@ -268,8 +269,9 @@ def test_weight_k_is_k_copies(family, seed):
     weighted, copied = make_model(family, **options).fit(panel), make_model(family, **options).fit(ones)
     assert weighted.objective_ == pytest.approx(copied.objective_, rel=1e-9)
     np.testing.assert_allclose(weighted.rates_, copied.rates_, rtol=1e-4)
-    np.testing.assert_allclose(weighted.process_.rates, copied.process_.rates, rtol=1e-4)
-    np.testing.assert_allclose(weighted.process_.initial_probs, copied.process_.initial_probs, rtol=1e-4)
+    if options["first_dwell"] == "complete":
+        np.testing.assert_allclose(weighted.process_.rates, copied.process_.rates, rtol=1e-4)
+        np.testing.assert_allclose(weighted.process_.initial_probs, copied.process_.initial_probs, rtol=1e-4)
     same_sequences(weighted.trajectories_, copied.trajectories_, copies, options["first_dwell"] == "complete")
 
 
@@ -358,9 +360,9 @@ def test_unit_of_time(family, unit, seed):
     assert b.objective_ == pytest.approx(a.objective_, rel=1e-9)
     # parameters are known to about the root of what the objective is
     np.testing.assert_allclose(b.rates_ * unit, a.rates_, rtol=1e-4)
-    np.testing.assert_allclose(b.process_.rates * unit, a.process_.rates, rtol=1e-4)
     assert b.trajectories_.states.tolist() == a.trajectories_.states.tolist()
     if first_dwell == "complete":  # running at both ends, the jumps between may shift together at no cost
+        np.testing.assert_allclose(b.process_.rates * unit, a.process_.rates, rtol=1e-4)
         ratio = b.trajectories_.start_times / unit
         np.testing.assert_allclose(ratio, a.trajectories_.start_times, rtol=1e-4, atol=1e-4)
 
@@ -387,14 +389,15 @@ def test_powers_of_two_change_no_bit(family, seed, power):
     rng = np.random.default_rng(seed)
     panel = make_panel(rng, family)
     unit = 2.0**power
-    a = make_model(family, n_init=3).fit(panel)
-    b = make_model(family, n_init=3).fit(scaled(panel, time=unit))
+    a = make_model(family, refine=3).fit(panel)
+    b = make_model(family, refine=3).fit(scaled(panel, time=unit))
     assert a.objective_ == pytest.approx(b.objective_, rel=1e-12)
     np.testing.assert_array_equal(a.trajectories_.codes, b.trajectories_.codes)
     np.testing.assert_array_equal(a.trajectories_.start_times * unit, b.trajectories_.start_times)
     np.testing.assert_array_equal(a.rates_, b.rates_ * unit)
+    np.testing.assert_array_equal(a.process_.rates, b.process_.rates * unit)
     if family in ("gaussian", "laplace"):
-        c = make_model(family, n_init=3).fit(scaled(panel, value=unit))
+        c = make_model(family, refine=3).fit(scaled(panel, value=unit))
         same_bits(a.trajectories_, c.trajectories_)
         np.testing.assert_array_equal(a.emission_.means * unit, c.emission_.means)
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 # Median |difference| of two normal readings, per standard deviation.
 NORMAL_DIFFERENCE = 0.6744897501960817 * np.sqrt(2.0)
-# ζ of a Gaussian column, in units of 1/noise²: a little below 1, as successive differences cross some jumps.
-NORMAL_WEIGHT = 0.7
+# ζ of a Gaussian column, in units of 1/noise²: firm assignment spreads the states over the values; the decode that
+# closes a fit weighs readings by the noise that is left (docs/choices.md).
+NORMAL_WEIGHT = 8.0
 # Default weight of the earlier values that keep a mean off the edge of its range.
 SMALL_COUNT = 0.01
 # A state's spread is never taken below this share of the column's: one repeated value is no certainty.
@@ -187,6 +188,9 @@ class Gaussian(MeanColumn):
     def auto_weight(self, x: Floats, panel: Panel) -> float:
         noise = noise_scale(x, panel, NORMAL_DIFFERENCE)
         return NORMAL_WEIGHT / (noise * noise)
+
+    def natural_weight(self) -> float:
+        return 1.0 / float(np.mean(self.sds * self.sds))
 
     def _squares(self, stats: MeanStats) -> Floats:
         """(M,) Σ w (x - μ)²: about the reference, so that large readings of small spread keep their digits."""

@@ -45,6 +45,10 @@ class Column(ABC):
         """ζ that makes the cost free of units (1 where it has none)."""
         return 1.0
 
+    def natural_weight(self) -> float:
+        """ζ that makes the cost the negative logarithm of the density, up to constants."""
+        return 1.0
+
     @abstractmethod
     def cost(self, x: Floats) -> Floats:
         """(n, M) divergence of each value from each state; 0 where nothing was observed."""

@@ -64,6 +64,9 @@ class Laplace(Column):
     def auto_weight(self, x: Floats, panel: Panel) -> float:
         return 1.0 / noise_scale(x, panel, LAPLACE_DIFFERENCE)
 
+    def natural_weight(self) -> float:
+        return 1.0 / float(np.mean(self.scales))
+
     def cost(self, x: Floats) -> Floats:
         out = np.abs(x[:, None] - self.medians)
         out[np.isnan(x)] = 0.0

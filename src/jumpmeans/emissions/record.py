@@ -103,6 +103,10 @@ class Record:
         """(D,) ζ of each column that makes costs free of units."""
         return np.array([column.auto_weight(x[:, d], panel) for d, column in enumerate(self.columns)])
 
+    def natural_weights(self) -> Floats:
+        """(D,) ζ that makes each column's cost the negative logarithm of its density."""
+        return np.array([column.natural_weight() for column in self.columns])
+
     def cost(self, x: Floats, weights: Floats) -> Floats:
         """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed."""
         out = np.zeros((len(x), self.n_states))

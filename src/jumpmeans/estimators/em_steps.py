@@ -12,10 +12,17 @@ from ..params import Process
 from .updates import transition_rows
 
 
-def maximise(process: Process, expected: Expected, moves: NDArray[np.bool_], pseudo_count: float = 0.0) -> Process:
+# In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
+SHARED_READINGS = 300.0
+
+
+def maximise(
+    process: Process, expected: Expected, moves: NDArray[np.bool_], pseudo_count: float = 0.0, shared: float = 0.0
+) -> Process:
     """Process of highest expected log-likelihood; states without any time keep what they have.
 
-    `pseudo_count` is added to every allowed jump and first state (and is in the emission already).
+    `pseudo_count` is added to every allowed jump and first state (and is in the emission already); `shared` is what
+    the spread of a state leans on the others by (`Column.with_scale`).
     """
     time = np.maximum(np.diag(expected.integrals), 0.0)
     jumps = np.maximum(process.generator() * expected.integrals, 0.0)
@@ -27,7 +34,7 @@ def maximise(process: Process, expected: Expected, moves: NDArray[np.bool_], pse
         np.where(moves.any(axis=1), rates, 0.0),
         transition_rows(jumps, pseudo_count, moves, process.transition_probs),
         first / first.sum(),
-        process.emission.update(expected.emission).with_scales(expected.emission, shared=pseudo_count),
+        process.emission.update(expected.emission).with_scales(expected.emission, shared),
         process.states,
     )
 
@@ -43,5 +50,5 @@ def em_steps(
     """The process after n closing steps, with `pseudo_count` for all counts."""
     process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
     for _ in range(n_steps):
-        process = maximise(process, engine.expect(sequences, process), moves, pseudo_count)
+        process = maximise(process, engine.expect(sequences, process), moves, pseudo_count, SHARED_READINGS)
     return process

@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ..emissions import Record
 from ..engines import get_engine
 from ..engines.base import MAX_ROUNDS, Dwells, NoPathError, Sequences
-from ..objective import Cost, Stats
+from ..objective import Cost, Stats, Weights
 from ..panel import Panel
-from ..params import Params
+from ..params import Params, Process
 from ..progress import History
 from ..trajectories import Trajectories
 from .base import Floats, MarkovReadOut, as_panel, no_path
@@ -25,6 +25,10 @@ from .setup import PSEUDO_COUNT, check_choice, check_count
 
 # Closing EM steps: as many as held-out error gains from (see docs/choices.md).
 REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
+# ξ of the decode that follows them, under ζ = 1 in units of the noise that is left.
+CLOSING_TRANSITION_WEIGHT = 2.0
+# Of these, with directly observed states, the decoder uses so many.
+DECODER_STEPS = 5
 
 
 class JumpModel(MarkovReadOut):
@@ -32,6 +36,8 @@ class JumpModel(MarkovReadOut):
 
     structure: Any
     refine: Any
+    emission_weight: Any
+    transition_weight: Any
     max_iter: int
     trajectories_: Trajectories
     objective_: float
@@ -83,11 +89,25 @@ class JumpModel(MarkovReadOut):
         process = estimate_process(panel, dwells, stats, params, moves, model.weights.jump_pseudo_count, labels)
         steps = self._n_refine(params.emission)
         if steps:
-            process = em_steps(get_engine(self.engine), sequences, process, moves, steps, PSEUDO_COUNT)
+            engine = get_engine(self.engine)
+            # a single path follows every detour that EM comes to believe in: the decoder takes the first steps only
+            first = min(steps, DECODER_STEPS) if params.emission.is_direct else steps
+            process = em_steps(engine, sequences, process, moves, first, PSEUDO_COUNT)
             self._decoder_ = Params(process.rates, process.transition_probs, process.emission)
+            self._model_ = self._model_._replace(weights=self._closing_weights(process))
             dwells, stats = self._decode(panel, sequences)
+            process = em_steps(engine, sequences, process, moves, steps - first, PSEUDO_COUNT)
         self.process_ = process
         self.trajectories_ = publish_trajectories(panel, dwells, labels)
+
+    def _closing_weights(self, process: Process) -> Weights:
+        """Weights of the last decode after EM steps: what was left to us follows the densities of the process."""
+        weights = self._model_.weights
+        if isinstance(self.emission_weight, str):
+            weights = weights._replace(emission=process.emission.natural_weights())
+        if isinstance(self.transition_weight, str):
+            weights = weights._replace(transition=CLOSING_TRANSITION_WEIGHT)
+        return weights
 
     def _n_refine(self, emission: Record) -> int:
         if not isinstance(self.refine, str):
