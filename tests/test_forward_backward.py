@@ -225,31 +225,27 @@ def test_posterior_through_the_engine(rng):
 
 
 @pytest.mark.parametrize("where", ["before", "between", "after"])
-def test_one_long_stretch_of_a_later_sequence(where):
-    """The longest gap of a panel may lie before the first or after the last row of any sequence."""
+def test_the_longest_gap_may_be_anywhere(where):
+    """Before the first row, between two, or after the last one, of the second sequence: tables must reach it."""
     process = jm.Process([1.0, 0.4], [[0, 1], [1, 0]], [0.9, 0.1], jm.emissions.Gaussian([0, 3]))
-    times = {"before": [70.0, 70.5], "between": [0.0, 70.0], "after": [0.0, 0.5]}[where]
+    first = np.arange(11) * 0.1  # ends at 1.0, so that the differences of all times taken together stay short
+    last, end = {"before": ([1.9, 2.0], 2.0), "between": ([0.1, 2.0], 2.0), "after": ([0.1, 0.2], 2.1)}[where]
     panel = jm.Panel.from_arrays(
-        [0.0, 0.2, 0.4, *times], [0.0, 1.0, 2.0, 2.0, 0.5], [0, 0, 0, 1, 1], start_times=np.zeros(5),
-        end_times=[0.4, 0.4, 0.4, *[70.5 if where != "between" else 70.0] * 2],
+        [*first, *last], [*np.zeros(11), 2.0, 0.5], [0] * 11 + [1] * 2, start_times=np.zeros(13),
+        end_times=[1.0] * 11 + [end] * 2,
     )  # fmt: skip
     sequences = Sequences.from_panel(panel, process.emission.encode(panel))
     posterior, log_lik = jm.engines.Threads(1).smooth(sequences, process)
-    Q = process.generator()
-    for i, rows in enumerate((slice(0, 3), slice(3, 5))):
-        expected, expected_lik = reference.enumerate_posterior(
-            panel.times[rows], process.emission.log_density(panel.values[rows]), process.initial_probs, Q
-        )
-        np.testing.assert_allclose(posterior[rows], expected, rtol=1e-10)
-        assert log_lik[i] == pytest.approx(expected_lik, rel=1e-11)
-    parts = reference.expected_statistics(
-        panel.times[3:], panel.end_times[1], process.emission.log_density(panel.values[3:]), process.initial_probs, Q
+    log_density, Q = process.emission.log_density(panel.values[11:]), process.generator()
+    expected, expected_lik = reference.enumerate_posterior(np.array(last), log_density, process.initial_probs, Q)
+    np.testing.assert_allclose(posterior[11:], expected, rtol=1e-10)
+    assert log_lik[1] == pytest.approx(expected_lik, rel=1e-11)
+    both, alone = (
+        jm.engines.Threads(1).expect(Sequences.from_panel(part, part.values), process).integrals
+        for part in (panel, panel.select([0]))
     )
-    alone = panel.select([1])
-    for both in (panel, alone):
-        got = jm.engines.Threads(1).expect(Sequences.from_panel(both, both.values), process)
-        assert np.diag(got.integrals).sum() == pytest.approx(both.end_times.sum(), rel=1e-9)
-    np.testing.assert_allclose(np.diag(got.integrals), parts[0], rtol=1e-8)
+    time, _, _ = reference.expected_statistics(np.array(last), end, log_density, process.initial_probs, Q)
+    np.testing.assert_allclose(np.diag(both - alone), time, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["dense", "absorbing", "periodic", "defective"])

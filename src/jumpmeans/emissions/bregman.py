@@ -32,7 +32,7 @@ SCALE_FLOOR = 0.05
 
 
 class MeanStats(NamedTuple):
-    """Weight of the values of each state, their sum less its mean each, and their cost, under the means `reference`; (M,)."""
+    """Weight, sum of deviations and cost of the values of each state about the means `reference`, all (M,)."""
 
     weight: Floats
     shift: Floats

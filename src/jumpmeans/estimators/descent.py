@@ -27,7 +27,6 @@ class Run(NamedTuple):
 
     params: Params
     stats: Stats
-    dwells: Dwells
     history: list[Cost]
     timing: History
     converged: bool
@@ -50,16 +49,9 @@ def minimise(stats: Stats, params: Params, model: Model) -> Params:
     return Params(rates, rows, emission, base_row)
 
 
-def descend(
-    engine: Engine, sequences: Sequences, params: Params, model: Model, max_iter: int, tol: float,
-    dwells: Dwells | None = None,
-) -> Run:  # fmt: skip
-    """Alternate trajectories and parameters until the objective stops falling.
-
-    `dwells` are those to go on from (and are written over), if any.
-    """
-    if dwells is None:
-        dwells = Dwells.blank(sequences, model.search.per_gap)
+def descend(engine: Engine, sequences: Sequences, params: Params, model: Model, max_iter: int, tol: float) -> Run:
+    """Alternate trajectories and parameters until the objective stops falling."""
+    dwells = Dwells.blank(sequences, model.search.per_gap)
     history: list[Cost] = []
     timing = History()
     converged = False
@@ -70,4 +62,4 @@ def descend(
         timing.add(history[-1].total)
         if len(history) > 1:
             converged = history[-2].total - history[-1].total <= tol * abs(history[-1].total)
-    return Run(params, stats, dwells, history, timing, converged)
+    return Run(params, stats, history, timing, converged)

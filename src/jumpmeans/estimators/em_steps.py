@@ -11,7 +11,6 @@ from ..engines.base import Engine, Expected, Sequences
 from ..params import Process
 from .updates import transition_rows
 
-
 # In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
 SHARED_READINGS = 300.0
 

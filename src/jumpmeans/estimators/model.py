@@ -90,6 +90,7 @@ class JumpModel(MarkovReadOut):
         steps = self._n_refine(params.emission)
         if steps:
             engine = get_engine(self.engine)
+            del dwells, stats  # one set at a time: they are most of the memory of a fit
             # a single path follows every detour that EM comes to believe in: the decoder takes the first steps only
             first = min(steps, DECODER_STEPS) if params.emission.is_direct else steps
             process = em_steps(engine, sequences, process, moves, first, PSEUDO_COUNT)

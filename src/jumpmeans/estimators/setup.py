@@ -105,7 +105,7 @@ def emission_weights(value: Any, blank: Record, x: Floats, panel: Panel) -> Floa
     weights = [number("emission_weight", z, 1.0) for z in np.ravel(np.asarray(value, dtype=object))]
     if len(weights) not in (1, len(blank.columns)):
         raise ValueError(
-            f"emission_weight must be one number or one for each of the {len(blank.columns)} columns, got {len(weights)}."
+            f"emission_weight must be one number, or one for each of the {len(blank.columns)} columns, got {weights}."
         )
     return np.array(np.broadcast_to(weights, len(blank.columns)), dtype=np.float64)
 

@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 # Rows this many median gaps apart share a state about as often as not, when symbols are smoothed over time.
 SMOOTHING = 2.0
+# A clustering to start from needs no more rows than this.
+MOST_ROWS = 20_000
 
 
 def start_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
@@ -36,7 +38,7 @@ def start_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.ra
     if first and len(blank.columns) == 1 and not blank.columns[0].is_symbolic:
         return quantile_emission(blank, x, weights)
     features = blank.features(x)
-    rows = np.flatnonzero(np.isfinite(features).any(axis=1))
+    seen = np.isfinite(features).any(axis=1)
     if any(column.is_symbolic for column in blank.columns):
         gaps, gap_weights = panel.gaps()
         if len(gaps):
@@ -46,7 +48,11 @@ def start_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.ra
                 panel.offsets,
                 SMOOTHING * weighted_median(gaps, gap_weights),
             )
-    return cluster_emission(blank, x[rows], features[rows], weights[rows], rng)
+    if not seen.all():
+        x, features, weights = x[seen], features[seen], weights[seen]
+    rows = sample_rows(features, weights)
+    row_weights = weights[rows] if len(rows) == len(x) else np.ones(len(rows))
+    return cluster_emission(blank, x[rows], features[rows], row_weights, rng)
 
 
 def quantile_emission(blank: Record, x: Floats, weights: Floats) -> Record:
@@ -58,20 +64,27 @@ def quantile_emission(blank: Record, x: Floats, weights: Floats) -> Record:
     return blank.update(blank.stats(x, np.searchsorted(edges, x[:, 0], side="left"), weights))
 
 
-def cluster_emission(blank: Record, x: Floats, features: Floats, weights: Floats, rng: np.random.Generator) -> Record:
-    """Emission of a k-means clustering of rows by their features.
+def sample_rows(features: Floats, weights: Floats) -> NDArray[np.int64]:
+    """Rows to cluster, sorted by their features: all, or many rows spread evenly over the weight.
 
-    The first centres are drawn k-means++ fashion along the sorted rows, so that neither the order of
-    the sequences nor copies in place of weights change the draw.
+    Sorted, so that neither the order of the sequences nor copies in place of weights change the sample.
     """
+    order = np.lexsort(features.T)
+    if len(order) <= MOST_ROWS:
+        return order
+    reached = np.cumsum(weights[order])
+    wanted = (np.arange(MOST_ROWS) + 0.5) / MOST_ROWS * reached[-1]
+    return order[np.searchsorted(reached, wanted)]
+
+
+def cluster_emission(blank: Record, x: Floats, features: Floats, weights: Floats, rng: np.random.Generator) -> Record:
+    """Emission of a k-means clustering of rows, sorted by their features; first centres drawn as in k-means++."""
     present = np.isfinite(features)
     filled = np.where(present, features, 0.0)
     centre = (weights @ filled) / np.maximum(weights @ present, 1e-300)
     F = np.where(present, features - centre, 0.0)
     spread = np.sqrt(weights @ F**2 / weights.sum())
     F /= np.where(spread > 0, spread, 1.0)
-    order = np.lexsort(F.T)
-    F, x, weights = F[order], x[order], weights[order]
     centres = spread_centres(F, weights, blank.n_states, rng)
     with warnings.catch_warnings():  # fewer distinct rows than states: k-means says so, the fit goes on
         warnings.simplefilter("ignore", ConvergenceWarning)
