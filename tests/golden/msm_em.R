@@ -19,7 +19,7 @@ table <- function(m) {
 fit <- function(name, allowed, ...) {
   data <- read.csv(paste0("em_", name, ".csv"))
   q <- allowed * 0.5
-  model <- msm(state ~ time, subject = id, data = data, qmatrix = q, control = control, ...)
+  model <- msm(state ~ time, subject = id, data = data, qmatrix = q, method = "BFGS", control = control, ...)
   text <- paste0("    \"minus2loglik\": ", number(model$minus2loglik), ",\n",
                  "    \"converged\": ", tolower(model$opt$convergence == 0), ",\n",
                  "    \"generator\": ", table(qmatrix.msm(model, ci = "none")))
