@@ -23,6 +23,7 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(PY) benchmarks/run.py
+	$(PY) benchmarks/comparators.py
 
 # The versions that the tests run against; `make lock` renews them.
 $(STAMP): pyproject.toml requirements.lock
