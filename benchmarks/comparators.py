@@ -26,17 +26,15 @@ PAPER = {"JUMP-means": 300.0, "EM": 1610.0, "Gibbs": 42_000.0}
 
 def per_iteration(masked: jm.Panel) -> dict[str, float]:
     """Milliseconds per iteration on one core, compilation apart."""
-    makers: dict[str, Callable[[int], object]] = {
-        "JUMP-means": lambda n: jm.JumpMeans(
-            emission="direct", states=STATES, refine=0, max_iter=n, tol=1e-30, engine=ONE
-        ),
-        "EM": lambda n: EM(emission="direct", states=STATES, max_iter=n, tol=1e-30, engine=ONE),
-        "Gibbs": lambda n: Gibbs(emission="direct", states=STATES, n_samples=n, burn_in=0, engine=ONE),
+    makers: dict[str, Callable[[int], Any]] = {
+        "JUMP-means": lambda n: jm.JumpMeans(refine=0, max_iter=n, tol=1e-30, **DIRECT),
+        "EM": lambda n: EM(max_iter=n, tol=1e-30, **DIRECT),
+        "Gibbs": lambda n: Gibbs(n_samples=n, burn_in=0, **DIRECT),
     }
     out = {}
     for name, make in makers.items():
-        make(2).fit(masked)  # type: ignore[attr-defined]
-        history = make(20).fit(masked).history_  # type: ignore[attr-defined]
+        make(2).fit(masked)
+        history = make(20).fit(masked).history_
         out[name] = 1e3 * float(np.median(np.diff(history.wall_times)))
     return out
 

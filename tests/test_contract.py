@@ -8,7 +8,8 @@ from sklearn.exceptions import NotFittedError
 import jumpmeans as jm
 from jumpmeans import comparators as co
 
-PROCESS = jm.Process([1.0, 0.7], [[0, 1], [1, 0]], emission=jm.emissions.Categorical([[0.8, 0.2], [0.3, 0.7]], ["x", "y"]))
+SYMBOLS = jm.emissions.Categorical([[0.8, 0.2], [0.3, 0.7]], ["x", "y"])
+PROCESS = jm.Process([1.0, 0.7], [[0, 1], [1, 0]], emission=SYMBOLS)
 PANEL, _ = jm.simulate(PROCESS, 12, 8, mean_gap=0.5, random_state=5)
 MASKED, TRUTH = jm.hold_out(PANEL, 0.2, random_state=0)
 

@@ -21,6 +21,7 @@ from jumpmeans.emissions import (
     as_record,
     family_names,
 )
+from jumpmeans.emissions.bregman import NORMAL_WEIGHT
 
 THETA = {
     "gaussian": [-1.0, 0.5, 7.0],
@@ -189,7 +190,7 @@ def test_auto_weight_follows_the_noise(family, rng):
     panel = panel_of(x)
     power = 2 if family is Gaussian else 1
     weight = family([0.0]).auto_weight(x, panel)
-    constant = 0.7 if family is Gaussian else 1.0  # the trials of the design
+    constant = NORMAL_WEIGHT if family is Gaussian else 1.0
     assert weight == pytest.approx(constant / 2.0**power, rel=0.06)
     scaled = family([0.0]).auto_weight(7.5 * x - 40, panel)
     assert scaled * 7.5**power == pytest.approx(weight, rel=1e-12)

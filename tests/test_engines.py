@@ -176,7 +176,7 @@ def test_memory_of_a_fit():
     """At most 64 bytes per observation beyond the panel, for 5 states and short sequences."""
     jm.JumpMeans(5, n_init=1, refine=1).fit(panel_of(300, 20, seed=1))  # compile
     panel = panel_of(10_000, 20, seed=2, missing=0.0)
-    for options in ({}, {"n_init": 3, "refine": 0}):
+    for options in ({}, {"n_init": 2, "refine": 0}):
         model = jm.JumpMeans(5, max_iter=300, engine=jm.engines.Threads(2), **options)
         tracemalloc.start()
         try:

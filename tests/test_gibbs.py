@@ -200,7 +200,7 @@ def functions(process, block, x):
     return np.concatenate(
         [
             process.rates, process.rates**2, process.transition_probs[0, 1:], process.transition_probs[1, :1],
-            process.transition_probs[:2, 1] ** 2, process.initial_probs[:2] ** 2,
+            process.transition_probs[[0, 1], [1, 0]] ** 2, process.initial_probs[:2] ** 2,
             process.initial_probs[:2], *own, np.log1p(jumps[MOVES]), time, process.rates * time,
             [np.log1p(jumps.sum()), float(row_states[0] == row_states[1]), float(row_states[0] == row_states[4])], data,
         ]

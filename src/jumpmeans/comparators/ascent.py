@@ -121,7 +121,7 @@ def parts_of(process: Process, expected: Expected, moves: NDArray[np.bool_]) -> 
             variances = column.sds**2
             parts.append(Part(column.means, stats.weight / variances, False))
             about_reference = variances + (column.means - stats.reference) ** 2
-            parts.append(Part(about_reference, stats.weight / (2.0 * variances**2), True))
+            parts.append(Part(about_reference, stats.weight / (2.0 * variances), True))
         elif isinstance(column, Poisson):
             parts.append(Part(column.means, stats.weight, True))
         elif isinstance(column, Exponential):

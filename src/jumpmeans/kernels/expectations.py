@@ -22,6 +22,8 @@ from .forward_backward import FINE, N_TERMS, NEGLIGIBLE, RADIX, _multiply, carry
 CLOSE = 0.1
 # The eigenbasis has absolute errors near 1e-15 times its condition; b above this would blow them up.
 LARGEST_B = 1e5
+# Eigenvalues are off by some 1e-15 of the largest rate: gaps longer than this, in units of it, would show.
+LONGEST = 1e5
 
 
 @njit(inline="always", **JIT)
@@ -231,7 +233,7 @@ def expect_block(
                     largest = max(largest, ratio[s])
                 posterior[first + rows[k]] = filtered[k]
             if t > 0.0:
-                by_eigen = use_eigen and largest <= LARGEST_B
+                by_eigen = use_eigen and largest <= LARGEST_B and rate * t <= LONGEST
                 if by_eigen:
                     add_by_eigen(a, b, t, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e)
                 else:
