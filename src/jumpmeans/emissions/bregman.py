@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -48,6 +48,8 @@ class MeanColumn(Column):
 
     means: Floats
     prior: tuple[float, float] = (0.0, 0.0)
+    # Means lie in here; rounding must not carry them out.
+    bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     def __init__(self, means: Any) -> None:
         self.means = np.atleast_1d(np.asarray(means, dtype=np.float64))
@@ -123,13 +125,13 @@ class MeanColumn(Column):
         count, mean = self.prior
         weight = stats.weight + count
         safe = np.where(weight > 0, weight, 1.0)
-        moved = stats.reference + (stats.shift + count * (mean - stats.reference)) / safe
+        moved = np.clip(stats.reference + (stats.shift + count * (mean - stats.reference)) / safe, *self.bounds)
         return self._copy(means=np.where(weight > 0, moved, self.means))
 
     def total(self, stats: MeanStats) -> float:
         used = stats.weight > 0
         w, r, mu = stats.weight[used], stats.reference[used], self.means[used]
-        mean = r + stats.shift[used] / w
+        mean = np.clip(r + stats.shift[used] / w, *self.bounds)
         with np.errstate(divide="ignore", invalid="ignore"):
             total = stats.cost[used] + w * (self.divergence(mean, mu) - self.divergence(mean, r))
         return float(np.maximum(total, 0.0).sum())
@@ -224,6 +226,7 @@ class Poisson(MeanColumn):
     """μ: d = x ln(x/μ) - x + μ, for counts."""
 
     name = "poisson"
+    bounds = (0.0, np.inf)
 
     @staticmethod
     def divergence(x: Floats, mu: Floats) -> Floats:
@@ -288,6 +291,7 @@ class Bernoulli(MeanColumn):
 
     name = "bernoulli"
     is_symbolic = True
+    bounds = (0.0, 1.0)
 
     @property
     def probs(self) -> Floats:
