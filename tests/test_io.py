@@ -56,9 +56,7 @@ def test_parquet(tmp_path):
 
 def test_named_columns(write):
     path = write("who,when,x,y,w,g,a,z\n1,0,5,low,2,8,-1,9\n1,3,6,high,2,8,-1,9\n")
-    panel = read_panel(
-        path, id="who", time="when", value=["x", "y"], weight="w", group="g", start="a", end="z"
-    )
+    panel = read_panel(path, id="who", time="when", value=["x", "y"], weight="w", group="g", start="a", end="z")
     assert panel.columns == ("x", "y")
     assert panel.labels("y").tolist() == ["high", "low"]
     assert panel.ids.tolist() == [1]
@@ -146,9 +144,7 @@ def test_bad_dates(write, times, message):
 
 def test_no_such_file(write, tmp_path):
     write(VISITS)
-    with pytest.raises(
-        FileNotFoundError, match=r"no file .*visit\.csv' \(did you mean 'visits.csv'\?\); check"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"no file .*visit\.csv' \(did you mean 'visits.csv'\?\); check"):
         read_panel(tmp_path / "visit.csv")
     with pytest.raises(FileNotFoundError, match=r"no file .*x\.csv'; check the name"):
         read_panel(tmp_path / "nowhere" / "x.csv")

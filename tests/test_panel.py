@@ -34,9 +34,7 @@ def frames(draw):
     """Long tables whose ids are interleaved at random, times rising within each id."""
     ids = draw(st.lists(st.integers(-3, 3), min_size=1, max_size=30))
     values = draw(st.lists(st.none() | st.floats(-1e6, 1e6), min_size=len(ids), max_size=len(ids)))
-    return pd.DataFrame(
-        {"id": ids, "time": np.arange(len(ids)) / 4, "value": np.array(values, dtype=np.float64)}
-    )
+    return pd.DataFrame({"id": ids, "time": np.arange(len(ids)) / 4, "value": np.array(values, dtype=np.float64)})
 
 
 # ------------------------------------------------------------------------------------------------ layout
@@ -90,8 +88,7 @@ def test_all_arrays_are_read_only(panel):
 
 def test_optional_columns_constant_within_an_id(table):
     frame = table(
-        INTERLEAVED
-        | {"w": [2, 3, 2, 3], "g": ["x", "y", "x", "y"], "from": [-1, 0, -1, 0], "to": [9, 3, 9, 3]}
+        INTERLEAVED | {"w": [2, 3, 2, 3], "g": ["x", "y", "x", "y"], "from": [-1, 0, -1, 0], "to": [9, 3, 9, 3]}
     )
     panel = Panel.from_frame(frame, weight="w", group="g", start="from", end="to")
     np.testing.assert_array_equal(panel.weights, [2, 3])
@@ -143,9 +140,7 @@ def test_times_of_python_numbers():
 
 def test_repr():
     panel = Panel.from_arrays([0.0, 2.5], [1.0, None], [1, 1])
-    assert (
-        repr(panel) == "Panel(1 sequence, 2 rows, times 0 to 2.5, values of 'value', 1 row without a value)"
-    )
+    assert repr(panel) == "Panel(1 sequence, 2 rows, times 0 to 2.5, values of 'value', 1 row without a value)"
 
 
 # ------------------------------------------------------------------------------------------------ values
@@ -533,9 +528,7 @@ def test_empty(table):
 
 @pytest.mark.parametrize("role", ["id", "time", "value", "weight", "group", "start", "end"])
 def test_column_that_does_not_exist(table, role):
-    with pytest.raises(
-        PanelError, match=r"no column 'vale' \(did you mean 'value'\?\); there are id, time, value"
-    ):
+    with pytest.raises(PanelError, match=r"no column 'vale' \(did you mean 'value'\?\); there are id, time, value"):
         Panel.from_frame(table(ROWS), **{role: "vale"})
     with pytest.raises(PanelError, match=r"no column 'xyzzy'; there are id, time, value"):
         Panel.from_frame(table(ROWS), **{role: "xyzzy"})

@@ -27,8 +27,7 @@ from .setup import (
     states_and_emission,
     typical_gap,
 )
-from .start import start_emission
-from .updates import uniform_rows
+from .start import start_emission, start_rows
 
 
 class JumpMeans(JumpModel):
@@ -172,7 +171,7 @@ class JumpMeans(JumpModel):
         for k in track(self._n_starts(blank), "fitting"):
             start = Params(
                 np.asarray(moves.any(axis=1)) / typical_gap(panel),
-                uniform_rows(moves),
+                start_rows(blank, x, panel, moves, self.init),
                 start_emission(blank, x, panel, self.init, rng, first=k == 0),
             )
             try:
