@@ -447,6 +447,25 @@ def test_estimator_contract():
     assert (np.diff(model.emission_.means) > 0).all()
 
 
+def test_rows_without_neighbours():
+    """Nothing is known of the rates: they stay where they started, without a word."""
+    model = EM(emission="direct").fit(jm.Panel.from_arrays([0.0, 1.0, 2.0], ["a", "b", "a"], [1, 2, 3]))
+    assert model.converged_ and np.isfinite(model.rates_).all()
+    np.testing.assert_allclose(model.process_.initial_probs, [2 / 3, 1 / 3])
+
+
+def test_unseen_labels_and_labels_beside_readings(rng):
+    panel = panel_of("direct", missing=0.0)
+    model = EM(emission="direct", states=[0, 1, 2, 3]).fit(panel)
+    assert model.process_.initial_probs[3] == 0.0 and np.isfinite(model.rates_).all()
+    readings = np.where(rng.random(400) < 0.2, np.nan, 3.0 * panel.values[:, 0] + rng.normal(size=400))
+    labels = np.where(rng.random(400) < 0.4, np.nan, panel.values[:, 0])
+    both = jm.Panel.from_arrays(panel.times, np.column_stack([labels, readings]), panel.sequence_index)
+    model = EM(emission=["direct", "gaussian"]).fit(both)
+    np.testing.assert_allclose(np.ravel(model.emission_.means), [0.0, 3.0, 6.0], atol=0.5)
+    assert np.mean(model.predict(both) == panel.values[:, 0]) > 0.9
+
+
 def test_one_state():
     panel = panel_of("gaussian")
     model = EM(1, emission="gaussian").fit(panel)

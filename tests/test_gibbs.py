@@ -225,8 +225,9 @@ def geweke(prior, n, seed):
         sequences = dataclasses.replace(sequences, x=x)
         chain.log_density = chain.process.emission.log_density(x)
         chain.step(ENGINE, sequences, priors)
-        x = draw_values(chain.process, chain.paths.row_states, rng)
+        # looked at before the values are drawn anew: afterwards they would fit any path
         successive.append(functions(chain.process, chain.paths.blocks[0], x))
+        x = draw_values(chain.process, chain.paths.row_states, rng)
     independent, successive = np.array(independent), np.array(successive)
     error = np.hypot(independent.std(axis=0) / np.sqrt(n), batch_se(successive))
     return (successive.mean(axis=0) - independent.mean(axis=0)) / error

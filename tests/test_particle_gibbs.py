@@ -257,8 +257,9 @@ def geweke(prior, n, seed, n_particles=5):
     chain = ParticleChain(sequences, x, prior, HYPER, n_particles, paths, sample, rng)
     for _ in range(n):
         chain.step()
-        chain.x = draw_values(chain.sample, chain.paths.row_states, rng)
+        # looked at before the values are drawn anew: afterwards they would fit any path
         successive.append(functions(chain.sample, chain.paths, chain.x))
+        chain.x = draw_values(chain.sample, chain.paths.row_states, rng)
     independent, successive = np.array(independent), np.array(successive)
     error = np.hypot(independent.std(axis=0) / np.sqrt(n), batch_se(successive))
     return (successive.mean(axis=0) - independent.mean(axis=0)) / error

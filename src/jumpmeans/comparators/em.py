@@ -157,6 +157,7 @@ class EM(MarkovReadOut):
             check_distinct(panel, blank, x)
         moves = (self.structure or Structure()).allowed_moves(labels)
         shortest = shortest_gap(panel)
+        stop_rate = STOP_RATE / shortest if np.isfinite(shortest) else np.inf
         task = Task(get_engine(self.engine), Sequences.from_panel(panel, x), moves, scale_floors(blank, x, panel))
         climbs = []
         for k in range(1 if given is not None or blank.is_direct else self.n_init):
@@ -167,7 +168,7 @@ class EM(MarkovReadOut):
                 rates = moves.any(axis=1) / typical_gap(panel)
                 start = Process(rates, uniform_rows(moves), None, emission, labels)  # type: ignore[arg-type]
             try:
-                climbs.append(climb(task, start, self.max_iter, tol, STOP_RATE / shortest, self.accelerate))
+                climbs.append(climb(task, start, self.max_iter, tol, stop_rate, self.accelerate))
             except NoPathError as error:
                 raise no_path(panel, error, "the allowed moves") from None
         self._publish(max(climbs, key=lambda run: run.end.log_lik), labels, shortest)
@@ -196,7 +197,7 @@ class EM(MarkovReadOut):
         self.emission_ = process.emission
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
-        endless = process.rates * shortest > LARGEST_RATE
+        endless = (process.rates * shortest > LARGEST_RATE) & np.isfinite(shortest)
         if endless.any():
             self.converged_ = False
             s = int(np.argmax(np.where(endless, process.rates, 0.0)))
