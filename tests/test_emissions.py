@@ -82,12 +82,10 @@ def test_density_with_own_scales():
             assert laplace[i, s] == pytest.approx(scipy_stats.laplace.logpdf(value, m, scale), rel=1e-13)
 
 
-@pytest.mark.parametrize("name", THETA)
+@pytest.mark.parametrize("name", ["poisson", "bernoulli"])
 def test_costs_of_extreme_means(name):
     """The edge of each range: a value that a state can never show costs infinity, never NaN."""
-    edge = {"poisson": [0.0], "bernoulli": [0.0, 1.0]}.get(name)
-    if edge is None:
-        pytest.skip("no edge")
+    edge = {"poisson": [0.0], "bernoulli": [0.0, 1.0]}[name]
     column = FAMILIES[name](edge)
     for table in (column.cost(np.array([0.0, 1.0])), -column.log_density(np.array([0.0, 1.0]))):
         assert not np.isnan(table).any()

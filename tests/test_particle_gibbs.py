@@ -227,11 +227,13 @@ def functions(sample, paths, x):
     rows, M = paths.row_states, sample.n_states
     if isinstance(sample.emission, Categorical):
         rho = sample.emission.probs
-        values = rho[rows[SEEN], x[SEEN].astype(int)]
-        own = [float(x[3] == x[4]), float(x[4] == x[6]), values.mean(), (rho[rows] ** 2).sum(axis=1).mean()]
+        fit = np.array([rho[r, int(v)] if v == v else np.nan for r, v in zip(rows, x, strict=True)])
+        own = [x[3] == x[4], x[4] == x[6], (rho[rows] ** 2).sum(axis=1).mean()]
     else:
         mu, sd = sample.emission.means, sample.emission.sds
+        fit = np.minimum(((x - mu[rows]) / sd[rows]) ** 2, 9.0)
         own = [np.tanh(x[3]), min(abs(x[3] - x[4]), 3.0), np.tanh(mu[rows[0]]), np.minimum(sd, 3.0).mean()]
+    own += [np.nanmean(fit), fit[2], fit[6], rows[3] == rows[4]]
     rate = sample.rates.sum(axis=1)
     return np.array(
         [

@@ -97,7 +97,7 @@ class Trajectories:
         cell = self.codes[source].astype(np.int64) * M + self.codes[source + 1]
         return np.bincount(cell, minlength=M * M).reshape(M, M)
 
-    def at(self, times: ArrayLike, ids: ArrayLike | None = None, *, outside: str = "error") -> NDArray[Any]:
+    def at(self, times: Any, ids: ArrayLike | None = None, *, outside: str = "error") -> NDArray[Any]:
         """State at given times.
 
         Parameters
@@ -113,7 +113,9 @@ class Trajectories:
         -------
         states : (n,) labels, or (S, n) if ids is left out and there are several sequences.
         """
-        t = np.atleast_1d(self.clock.encode(times) if self.clock is not None else np.asarray(times, np.float64))
+        if np.ndim(times) == 0:
+            times = [times] if not isinstance(times, np.datetime64) else np.array([times])
+        t = self.clock.encode(times) if self.clock is not None else np.asarray(times, np.float64)
         if ids is None:
             sequence = np.repeat(np.arange(len(self)), len(t))
             flat = np.tile(t, len(self))
@@ -157,12 +159,19 @@ class Trajectories:
         except ImportError as error:
             raise MissingExtraError("to_frame needs pandas; install it by pip install 'jumpmeans[frames]'.") from error
         start, end = self.start_times, self._ends()
+
+        def dates(x: Floats) -> Any:
+            if self.clock is None:
+                return x
+            stamps = pd.Series(self.clock.decode(x))
+            return stamps.dt.tz_localize("UTC").dt.tz_convert(self.clock.zone) if self.clock.zone else stamps
+
         return pd.DataFrame(
             {
                 "id": self.ids[self._sequence()],
                 "state": self.states,
-                "start": self.clock.decode(start) if self.clock is not None else start,
-                "end": self.clock.decode(end) if self.clock is not None else end,
+                "start": dates(start),
+                "end": dates(end),
                 "running": self.running,
             }
         )

@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 MAX_ROUNDS = 100
 BEAM_PER_GAP = 8
-# Eigenvectors worse than this lose too many digits: expected statistics then go by doubling.
+# Eigenvectors worse than this lose too many digits: expected statistics then go by digits.
 LARGEST_CONDITION = 1e4
 
 
@@ -93,6 +93,7 @@ class Sequences:
     def longest_gap(self) -> float:
         """No gap, window ends included, is longer."""
         inside = np.diff(self.tau, prepend=0.0)
+        inside[self.offsets[:-1]] = self.tau[self.offsets[:-1]]
         return float(max(inside.max(), (self.ends - self.tau[self.offsets[1:] - 1]).max(), 0.0))
 
     @property

@@ -11,6 +11,8 @@ from ..objective import JIT
 
 TOLERANCE = 1e-10
 MAX_NEWTON = 60
+# A chain left with a larger residual goes to the slower method.
+GOOD_ENOUGH = 1e-9
 
 
 @njit(inline="always", **JIT)
@@ -34,6 +36,127 @@ def _between(left, right, l1, l2, run1, run2, x0):
             return min(max(x0, a), b)
     d = (l1 - l2) * w
     return left + 2.0 * w / (d + 2.0 + np.sqrt(d * d + 4.0))
+
+
+@njit(**JIT)
+def _work_through(states, starts, n, end, lam, first_running, work):
+    """Newton with a working set of held jumps.
+
+    Slower than projection, but two jumps that a stiff dwell ties together cannot stall it. A jump is held where
+    a step meets its box, and let go once the rest is at its best.
+    """
+    K = n - 1
+    low, high = work[0], work[1]
+    slope, curve, grad, diag, step, new = work[2], work[3], work[4], work[5], work[6], work[7]
+    held = np.zeros(n, np.bool_)
+    for k in range(1, n):
+        held[k] = starts[k] <= low[k] or starts[k] >= high[k]
+    residual = np.inf
+    stuck = False
+    for _ in range(min(MAX_NEWTON + 10 * n, 3000)):
+        for k in range(n):
+            t = (starts[k + 1] if k < K else end) - starts[k]
+            rate = lam[states[k]]
+            free = (k == K or (k == 0 and first_running)) and rate * t < 1.0
+            slope[k] = 0.0 if free else rate - 1.0 / t
+            curve[k] = 0.0 if free else 1.0 / (t * t)
+        inside = 0.0
+        residual = 0.0
+        for k in range(1, n):
+            g = slope[k - 1] - slope[k]
+            grad[k] = g
+            size = abs(g) / (lam[states[k - 1]] + lam[states[k]] + np.sqrt(curve[k - 1]) + np.sqrt(curve[k]))
+            if not held[k]:
+                inside = max(inside, size)
+            if not ((starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)):
+                residual = max(residual, size)
+        if residual <= GOOD_ENOUGH:
+            break
+        if inside <= GOOD_ENOUGH or stuck:
+            for k in range(1, n):
+                if not ((starts[k] <= low[k] and grad[k] >= 0.0) or (starts[k] >= high[k] and grad[k] <= 0.0)):
+                    held[k] = False
+        for k in range(1, n):
+            diag[k] = -1.0 if held[k] else curve[k - 1] + curve[k]
+            if not held[k] and diag[k] == 0.0:
+                diag[k] = -1.0  # flat on both sides: already at its best
+        for k in range(1, n):
+            if diag[k] <= 0.0:
+                step[k] = 0.0
+                continue
+            rhs = -grad[k]
+            if k > 1 and diag[k - 1] > 0.0:
+                m = curve[k - 1] / diag[k - 1]
+                diag[k] -= m * curve[k - 1]
+                rhs += m * step[k - 1]
+            step[k] = rhs
+        for i in range(1, n):
+            k = n - i
+            if diag[k] > 0.0:
+                if k < K and diag[k + 1] > 0.0:
+                    step[k] += curve[k] * step[k + 1]
+                step[k] /= diag[k]
+        alpha = 1.0
+        blocker = 0
+        for k in range(1, n):
+            room = (high[k] if step[k] > 0.0 else low[k]) - starts[k]
+            if step[k] != 0.0 and room / step[k] < alpha:
+                alpha = room / step[k]
+                blocker = k
+        full = alpha
+        moved = False
+        for _ in range(60):
+            if alpha <= 0.0:
+                break
+            expected = 0.0
+            change = 0.0
+            noise = 0.0
+            for k in range(1, n):
+                new[k] = min(max(starts[k] + alpha * step[k], low[k]), high[k])
+            if blocker > 0 and alpha == full:
+                new[blocker] = high[blocker] if step[blocker] > 0.0 else low[blocker]
+            new[0] = 0.0
+            for k in range(1, n):
+                expected += grad[k] * (new[k] - starts[k])
+            for k in range(n):
+                t = (starts[k + 1] if k < K else end) - starts[k]
+                u = (new[k + 1] if k < K else end) - new[k]
+                rate = lam[states[k]]
+                if k == K or (k == 0 and first_running):
+                    if rate * t >= 1.0 and rate * u >= 1.0:
+                        part = rate * (u - t) - np.log1p((u - t) / t)
+                        noise += 1e-16 * (rate * abs(u - t) + 1.0)
+                    else:
+                        zt, zu = max(rate * t, 1.0), max(rate * u, 1.0)
+                        part = (zu - zt) - np.log(zu / zt)
+                    if u < 0.0 or (k == 0 and u <= 0.0):
+                        part = np.inf
+                elif u <= 0.0:
+                    part = np.inf
+                else:
+                    part = rate * (u - t) - np.log1p((u - t) / t)
+                    noise += 1e-16 * (rate * abs(u - t) + 1.0)
+                change += part
+            if change <= 1e-4 * min(expected, 0.0) + noise or (change < np.inf and -1e-12 <= expected <= 0.0):
+                moved = True
+                break
+            alpha *= 0.5
+        if moved:
+            for k in range(1, n):
+                starts[k] = new[k]
+        if blocker > 0 and (alpha == full or full <= 1e-12):
+            # as good as there
+            b = high[blocker] if step[blocker] > 0.0 else low[blocker]
+            if b > starts[blocker - 1] and (blocker == K or b < starts[blocker + 1]):
+                starts[blocker] = b
+            held[blocker] = True
+        elif not moved or expected == 0.0:
+            if stuck:
+                break
+            stuck = True
+            continue
+        stuck = False
+    return residual
 
 
 @njit(**JIT)
@@ -140,6 +263,8 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
             break
         for k in range(1, n):
             starts[k] = new[k]
+    if residual > GOOD_ENOUGH:
+        residual = _work_through(states, starts, n, end, lam, first_running, work)
     for k in range(1, n):
         while rows[k] > 0 and tau[rows[k] - 1] >= starts[k] and not seen[rows[k] - 1]:
             rows[k] -= 1
