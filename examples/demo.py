@@ -92,7 +92,7 @@ def main(folder: str = "demo") -> None:
     print("EDSS sample data set distributed with MSoutcomes: disability states, observed directly")
     print(f"  {panel}")
     describe(edss, "years", None)
-    score(panel, edss, 0.5, None, 20)
+    score(panel, edss, 0.5, None, 10)
     edss.trajectories_.to_frame().to_csv(out / "edss_trajectories.csv", index=False)
     busiest = panel.ids[np.argmax(np.diff(edss.trajectories_.offsets))]
     fig, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
@@ -105,7 +105,7 @@ def main(folder: str = "demo") -> None:
     print("\nSystolic pressure of 69 ICU stays (PhysioNet/CinC Challenge 2012): hidden states, Gaussian readings")
     print(f"  {panel}")
     describe(icu, "hours", "mean (mmHg)")
-    score(panel, icu, 0.25, jm.datasets.PRESSURE_BINS, 20)
+    score(panel, icu, 0.25, jm.datasets.PRESSURE_BINS, 10)
     icu.trajectories_.to_frame().to_csv(out / "icu_trajectories.csv", index=False)
     stay = panel.ids[0]
     fig, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
