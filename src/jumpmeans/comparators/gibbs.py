@@ -38,7 +38,7 @@ T = TypeVar("T")
 UNIFORMIZATION = 2.0
 # Rows looked at when the states of two samples are matched.
 MATCHED_ROWS = 20_000
-# Draws of the paths before `decode` takes one: each is nearly independent of the last but one.
+# Draws of the paths before `decode` takes one: enough to forget that they started at the rows.
 DECODE_SWEEPS = 30
 
 
