@@ -233,10 +233,11 @@ def geweke(prior, n, seed):
     return (successive.mean(axis=0) - independent.mean(axis=0)) / error
 
 
-@pytest.mark.parametrize(
-    "prior", [SymbolPrior(np.arange(2)), NormalPrior(0.5, 0.5, 4.0, 3.0)], ids=["symbols", "normal"]
-)
-def test_geweke(prior):
+PRIORS = {"symbols": SymbolPrior(np.arange(2)), "normal": NormalPrior(0.5, 0.5, 4.0, 3.0)}
+
+
+@pytest.mark.parametrize("family", list(PRIORS))
+def test_geweke(family):
     """All steps together.
 
     Errors planted in a copy, and the largest |z| that this test gave them (symbols / normal): events left out at rate
@@ -244,8 +245,13 @@ def test_geweke(prior):
     rows of B 41 / 41; running dwell not counted 28 / 35; rates of shape 2 + jumps 35 / 34; rows of P ~ Dirichlet(2)
     7 / 7; first states uniform in the filter 11 / 11; shape + n for shape + n/2 of σ² - / 18.
     """
-    z = geweke(prior, 6000, seed=11)
-    assert np.abs(z).max() < 4
+    assert np.abs(geweke(PRIORS[family], 6000, seed=11)).max() < 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", list(PRIORS))
+def test_geweke_at_length(family):
+    assert np.abs(geweke(PRIORS[family], 80_000, seed=12)).max() < 4
 
 
 # ------------------------------------------------------------------ posterior
