@@ -129,16 +129,28 @@ def pick_known(rows, left, row, M, u):
 
 
 @njit(**JIT)
-def first_state(m, family, prior, rng):
-    """A first state; returns the measures (it may be a new one) and the state."""
-    total = m.left[0]
-    for j in range(m.size[0]):
-        total += m.rows[0, j]
-    s = pick_known(m.rows, m.left, 0, m.size[0], rng.random() * total)
-    if s < 0:
+def pick_first(rows, left, M, state, p, n, rng):
+    """First states of the particles p, p + 1, ... (OUT) up to one that finds a new state: its number, or n."""
+    total = left[0]
+    for j in range(M):
+        total += rows[0, j]
+    while p < n:
+        state[p] = pick_known(rows, left, 0, M, rng.random() * total)
+        if state[p] < 0:
+            break
+        p += 1
+    return p
+
+
+@njit(**JIT)
+def open_paths(m, state, n, family, prior, rng):
+    """First states of n particles (OUT); returns the measures, since some may be new."""
+    p = pick_first(m.rows, m.left, m.size[0], state, 0, n, rng)
+    while p < n:
         m = give_birth(m, 0, family, prior, rng)
-        s = m.size[0] - 1
-    return m, s
+        state[p] = m.size[0] - 1
+        p = pick_first(m.rows, m.left, m.size[0], state, p + 1, n, rng)
+    return m
 
 
 @njit(**JIT)
@@ -160,49 +172,66 @@ def weigh(m, state, N, value, family, w):
 
 
 @njit(**JIT)
+def skip_still(state, n, p, exits, span, used, begin, wait):
+    """The next of the particles p, p + 1, ... that jumps within a span, or n; and when, in units of 1 / exit rate.
+
+    The exponential time to a jump is memoryless, so what one particle leaves of it serves the next.
+    """
+    while p < n:
+        begin[p] = used
+        hazard = exits[state[p]] * span
+        if wait < hazard:
+            break
+        wait -= hazard
+        p += 1
+    return p, wait
+
+
+@njit(**JIT)
 def run_on(m, state, n, begun, until, family, prior, rng, begin, jump_time, jump_state, used):
     """Run the process of the first n particles from one time to another; returns the measures and the jumps.
 
     state : (n,) IN, OUT; begin : (n,) OUT, where the jumps of each particle begin in jump_time, jump_state (grown),
     of which `used` are taken.
     """
-    exits, rows, left = m.exits, m.rows, m.left
-    M = m.size[0]
-    for p in range(n):
-        begin[p] = used
-        s = state[p]
-        t = begun + rng.standard_exponential() / exits[s]
-        while t < until:
-            r = pick_known(rows, left, s + 1, M, rng.random() * exits[s])
+    p, wait = skip_still(state, n, 0, m.exits, until - begun, used, begin, rng.standard_exponential())
+    while p < n:
+        s, t = state[p], begun
+        while wait < m.exits[s] * (until - t):
+            t = min(t + wait / m.exits[s], until)
+            r = pick_known(m.rows, m.left, s + 1, m.size[0], rng.random() * m.exits[s])
             if r < 0:
                 m = give_birth(m, s + 1, family, prior, rng)
-                exits, rows, left = m.exits, m.rows, m.left
-                M = m.size[0]
-                r = M - 1
+                r = m.size[0] - 1
             s = r
             if used == jump_time.shape[0]:
                 jump_time, jump_state = grow(jump_time), grow(jump_state)
             jump_time[used] = t
             jump_state[used] = s
             used += 1
-            t += rng.standard_exponential() / exits[s]
+            wait = rng.standard_exponential()
+        wait -= m.exits[s] * (until - t)
         state[p] = s
+        p, wait = skip_still(state, n, p + 1, m.exits, until - begun, used, begin, wait)
     return m, jump_time, jump_state, used
 
 
 @njit(**JIT)
-def draw_ancestors(w, N, state, ancestor, rng):
+def draw_ancestors(w, N, state, spacings, ancestor, rng):
     """Ancestor of every particle (OUT): independent draws by weight.
 
     The last particle is the current path; it may go on from any particle that has come to its state (ancestor
-    sampling). Weights are used up.
+    sampling). spacings : (N,) room to work in.
     """
-    total = 0.0
+    total, alike, whole = 0.0, 0.0, 0.0
     for p in range(N):
         total += w[p]
+        if state[p] == state[N - 1]:
+            alike += w[p]
+        spacings[p] = rng.standard_exponential()
+        whole += spacings[p]
     # sorted uniforms by their spacings: all draws in one pass
-    spacings = rng.standard_exponential(N)
-    scale = total / spacings.sum()
+    scale = total / whole
     p = 0
     reached = w[0]
     u = 0.0
@@ -212,10 +241,14 @@ def draw_ancestors(w, N, state, ancestor, rng):
             p += 1
             reached += w[p]
         ancestor[k] = p
+    ancestor[N - 1] = N - 1
+    u = rng.random() * alike
     for p in range(N):
-        if state[p] != state[N - 1]:
-            w[p] = 0.0
-    ancestor[N - 1] = pick(w, N, rng.random())
+        if state[p] == state[N - 1]:
+            u -= w[p]
+            if u < 0.0:
+                ancestor[N - 1] = p
+                break
 
 
 @njit(**JIT)
@@ -240,8 +273,8 @@ def sweep_paths(m, tau, x, offsets, ends, dwells, states, starts, N, family, pri
     for i in range(S):
         longest = max(longest, offsets[i + 1] - offsets[i])
     state, before = np.empty(N, np.int64), np.empty(N, np.int64)
-    opening = np.empty(N, np.int64)  # first state of each particle's path
-    w = np.ones(N)
+    opening = np.empty(N, np.int64)  # first states
+    w, spacings = np.ones(N), np.empty(N)
     ancestor = np.empty((longest, N), np.int64)
     begin = np.empty((longest, N + 1), np.int64)
     line = np.empty(longest, np.int64)
@@ -259,18 +292,14 @@ def sweep_paths(m, tau, x, offsets, ends, dwells, states, starts, N, family, pri
             if np.isnan(x[row]):
                 continue
             if step == 0:
-                for p in range(N - 1):
-                    m, state[p] = first_state(m, family, prior, rng)
+                m = open_paths(m, state, N - 1, family, prior, rng)
                 state[N - 1] = old_states[0]
                 opening[:] = state
             else:
-                draw_ancestors(w, N, state, ancestor[step], rng)
+                draw_ancestors(w, N, state, spacings, ancestor[step], rng)
                 before[:] = state
                 for p in range(N):
                     state[p] = before[ancestor[step, p]]
-                before[:] = opening
-                for p in range(N):
-                    opening[p] = before[ancestor[step, p]]
             m, jump_time, jump_state, used = run_on(
                 m, state, N - 1, begun, tau[row], family, prior, rng, begin[step], jump_time, jump_state, used
             )
@@ -288,15 +317,16 @@ def sweep_paths(m, tau, x, offsets, ends, dwells, states, starts, N, family, pri
             begun = tau[row]
             step += 1
         if step == 0:  # nothing was seen: a path from the process itself
-            m, state[0] = first_state(m, family, prior, rng)
-            opening[0] = state[0]
+            m = open_paths(m, state, 1, family, prior, rng)
+            first = state[0]
         else:
             p = pick(w, N, rng.random())
-            state[0], opening[0] = state[p], opening[p]
+            state[0] = state[p]
             for k in range(step - 1, -1, -1):
                 line[k] = p
                 if k > 0:
                     p = ancestor[k, p]
+            first = opening[p]
         # after the last observation nothing is known: the process runs on by itself
         m, jump_time, jump_state, end = run_on(
             m, state, 1, begun, ends[i], family, prior, rng, before, jump_time, jump_state, used
@@ -306,7 +336,7 @@ def sweep_paths(m, tau, x, offsets, ends, dwells, states, starts, N, family, pri
             needed += begin[k, line[k] + 1] - begin[k, line[k]]
         while total + needed > new_states.shape[0]:
             new_states, new_starts = grow(new_states), grow(new_starts)
-        new_states[total] = opening[0]
+        new_states[total] = first
         new_starts[total] = 0.0
         total += 1
         for k in range(step + 1):
