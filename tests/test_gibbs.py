@@ -12,18 +12,12 @@ from sklearn.exceptions import NotFittedError
 
 import jumpmeans as jm
 from jumpmeans.comparators import Gibbs
+from jumpmeans.comparators.conjugate import NormalPrior, SymbolPrior
 from jumpmeans.comparators.diagnostics import bulk_ess, effective_size, split_r_hat
-from jumpmeans.comparators.gibbs import (
-    Chain,
-    DirectPrior,
-    NormalPrior,
-    Paths,
-    Priors,
-    SymbolPrior,
-    draw_paths,
-    match_order,
-)
-from jumpmeans.emissions import Categorical, Direct, Gaussian, Record
+from jumpmeans.comparators.gibbs import Chain, Priors
+from jumpmeans.comparators.samples import match_order
+from jumpmeans.comparators.uniformized import Block, Paths, draw_paths
+from jumpmeans.emissions import Categorical, Gaussian, Record
 from jumpmeans.engines import Threads
 from jumpmeans.engines.base import Sequences
 from jumpmeans.kernels.uniformization import sample_block
@@ -125,7 +119,7 @@ def test_paths_have_the_exact_posterior(rng):
     panel = copies(times, S, end, [0, 1, 1])
     sequences = Sequences.from_panel(panel, process.emission.encode(panel))
     log_density = process.emission.log_density(sequences.x)
-    paths = Paths.at_rows(sequences, 3, 1)
+    paths = Paths.at_rows(sequences, process.transition_probs > 0)
     rngs = rng.spawn(sequences.n_blocks)
     for k in range(25):
         paths = draw_paths(ENGINE, sequences, paths, process, log_density, rngs, fresh=k == 0)
@@ -166,7 +160,8 @@ def prior_draw(priors, rng):
             t += rng.exponential() / rates[s]
             s = rng.choice(M, p=process.transition_probs[s])
         dwells.append(len(states))
-    return process, (np.array(dwells), np.array(states, np.int32), np.array(starts), None)
+    states = np.array(states, np.int32)
+    return process, Block(np.array(dwells), states, np.array(starts), np.zeros_like(states))
 
 
 def describe(block):
@@ -294,17 +289,6 @@ def test_normal_draws_are_conjugate(rng):
     np.testing.assert_allclose(means.var(), 7.4 / 3.5 / 5, rtol=0.05)
 
 
-def test_log_densities_integrate_to_one():
-    """Densities of the priors, so that the history is on the scale it claims."""
-    prior = NormalPrior(1.0, 2.0, 3.0, 4.0)
-    mu, log_variance = np.linspace(-8, 10, 61), np.linspace(np.log(0.1), np.log(100.0), 80)
-    grid = [[v + prior.log_density(Gaussian([m], np.exp(0.5 * v))) for v in log_variance] for m in mu]
-    total = np.trapezoid(np.trapezoid(np.exp(grid), log_variance, axis=1), mu)
-    np.testing.assert_allclose(total, 1.0, rtol=0.01)
-    assert SymbolPrior(np.arange(3)).log_density(Categorical(np.full((2, 3), 1 / 3))) == pytest.approx(2 * np.log(2.0))
-    assert DirectPrior(Direct([0, 1])).log_density(None) == 0.0
-
-
 # ----------------------------------------------------------------- estimator
 
 
@@ -427,6 +411,18 @@ def test_direct_states_with_a_structure():
         model.decode(back)
 
 
+def test_a_weight_stands_for_copies(hidden):
+    panel = hidden[1].select(range(12))
+    weights = np.array([1, 3, 2, 1] * 3)
+    heavy = dataclasses.replace(panel, weights=weights.astype(float))
+    wide = panel.select(np.repeat(np.arange(12), weights))
+    a, b = (Gibbs(3, emission="gaussian", n_samples=5, burn_in=5, engine=ENGINE).fit(p) for p in (heavy, wide))
+    np.testing.assert_array_equal(a.samples_.rates, b.samples_.rates)
+    assert len(a.trajectories_) == 12 and len(b.trajectories_) == weights.sum()
+    first = np.concatenate([[0], np.cumsum(weights)[:-1]])
+    np.testing.assert_array_equal(a.trajectories_.time_in_state(), b.trajectories_.time_in_state()[first])
+
+
 def test_odd_panels():
     """One row, no values, windows wider than the rows, one state, several columns."""
     panel = jm.Panel.from_arrays(
@@ -459,9 +455,9 @@ def test_kernels_are_compiled_once(hidden):
 
 def test_refusals(hidden):
     panel = hidden[1]
-    heavy = dataclasses.replace(panel, weights=np.where(np.arange(80) == 4, 2.0, 1.0))
+    heavy = dataclasses.replace(panel, weights=np.where(np.arange(80) == 4, 1.5, 1.0))
     for options, data, message in (
-        ({}, heavy, "weights must all be 1 for Gibbs, got 2 for sequence 4, row 120"),
+        ({}, heavy, "weights must be whole numbers for Gibbs, got 1.5 for sequence 4, row 120"),
         (
             {"emission": "poisson"},
             panel.with_values(np.abs(np.rint(panel.values))),

@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 
 import jumpmeans as jm
 from jumpmeans.comparators import ParticleGibbs
-from jumpmeans.comparators.gibbs import NormalPrior, SymbolPrior
-from jumpmeans.comparators.particle_gibbs import (
+from jumpmeans.comparators.conjugate import NormalPrior, SymbolPrior
+from jumpmeans.comparators.infinite import (
     HyperPriors,
     InfinitePaths,
     InfiniteSample,
@@ -374,6 +374,17 @@ def test_unit_of_time_does_not_matter(easy):
     np.testing.assert_allclose(b.process_.rates * 64, a.process_.rates, rtol=1e-9)
 
 
+def test_a_weight_stands_for_copies(easy):
+    panel = easy[3].select(range(3))
+    heavy = dataclasses.replace(panel, weights=np.array([1.0, 3.0, 2.0]))
+    a, b = (
+        ParticleGibbs(n_particles=10, n_iter=5, burn_in=3, engine=ENGINE).fit(p)
+        for p in (heavy, panel.select([0, 1, 1, 1, 2, 2]))
+    )
+    np.testing.assert_array_equal(a.history_.values, b.history_.values)
+    np.testing.assert_array_equal(a.trajectories_.time_in_state(), b.trajectories_.time_in_state()[[0, 1, 4]])
+
+
 def test_measurements_and_odd_panels(rng):
     """Gaussian values, a sequence without any, one of a single row, wide windows, fixed hyperparameters."""
     x = np.array([0.0, 0.3, 9.8, 10.1, np.nan, np.nan, np.nan, 5.0])
@@ -408,7 +419,7 @@ def test_refusals(easy):
     wide = jm.Panel.from_arrays([0, 1.0], [[1, 2], [3, 4]], [0, 0])
     nothing = jm.Panel.from_arrays([0, 1.0], [np.nan, np.nan], [0, 0])
     for options, data, message in (
-        ({}, heavy, "weights must all be 1 for ParticleGibbs, got 0.5 for sequence 0, row 0"),
+        ({}, heavy, "weights must be whole numbers for ParticleGibbs, got 0.5 for sequence 0, row 0"),
         ({}, wide, "ParticleGibbs needs one value column, got 2"),
         ({}, nothing, "must hold at least one symbol"),
         ({"emission": "gaussian"}, nothing, "must hold at least one value, got none"),

@@ -38,6 +38,35 @@ def pick(weights, n, u):
 
 
 @njit(**JIT)
+def events_at_rows(tau, offsets, per_gap):
+    """Times at which a first path may jump: the opening of each sequence, its rows, per_gap - 1 times between two.
+
+    Returns
+    -------
+    dwells : (S + 1,) offsets of each sequence in the times
+    event : (n,)
+    """
+    S = offsets.shape[0] - 1
+    dwells = np.zeros(S + 1, np.int64)
+    event = np.zeros(S + tau.shape[0] * per_gap)
+    n = 0
+    for i in range(S):
+        event[n] = 0.0
+        n += 1
+        before = 0.0
+        for row in range(offsets[i], offsets[i + 1]):
+            if tau[row] > 0.0:
+                for k in range(1, per_gap):
+                    event[n] = before + (tau[row] - before) * (k / per_gap)
+                    n += 1
+                event[n] = tau[row]
+                n += 1
+                before = tau[row]
+        dwells[i + 1] = n
+    return dwells, event[:n].copy()
+
+
+@njit(**JIT)
 def place_events(states, starts, end, lam, rate, rng, event):
     """Jumps of a path and the events left out between them, in order; returns their times (grown) and number.
 

@@ -1,0 +1,104 @@
+"""Kept draws of a process with a given number of states, and how their states are matched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from ..emissions import Categorical, Column, Gaussian, Record
+from ..params import Process
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Draw(NamedTuple):
+    """One kept iteration of a chain: parameters, states of the rows that are looked at, log-density."""
+
+    process: Process
+    row_states: Ints
+    log_density: float
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Kept draws of the parameters, chain after chain, their states matched.
+
+    Parameters
+    ----------
+    rates, transition_probs, initial_probs : (n, M), (n, M, M), (n, M)
+    emissions : n records
+    """
+
+    rates: Floats
+    transition_probs: Floats
+    initial_probs: Floats
+    emissions: tuple[Record, ...]
+
+    @classmethod
+    def of(cls, processes: list[Process]) -> Samples:
+        """Processes whose states are matched already."""
+        return cls(
+            np.array([process.rates for process in processes]),
+            np.array([process.transition_probs for process in processes]),
+            np.array([process.initial_probs for process in processes]),
+            tuple(process.emission for process in processes),
+        )
+
+    def __len__(self) -> int:
+        return len(self.rates)
+
+    @property
+    def probs(self) -> Floats:
+        """(n, M, N) ρ of each draw, for symbols."""
+        return np.stack([emission.probs for emission in self.emissions])
+
+    @property
+    def means(self) -> Floats:
+        """(n, M) or (n, M, D) μ of each draw, for measurements."""
+        return np.stack([emission.means for emission in self.emissions])
+
+    @property
+    def sds(self) -> Floats:
+        """(n, M) or (n, M, D) σ of each draw, for measurements."""
+        return np.stack([emission.sds for emission in self.emissions])
+
+    def process(self, k: int, states: NDArray[Any]) -> Process:
+        """Draw k as a process."""
+        return Process(self.rates[k], self.transition_probs[k], self.initial_probs[k], self.emissions[k], states)
+
+    def mean_process(self, states: NDArray[Any]) -> Process:
+        """Means of all parameters."""
+        return Process(
+            self.rates.mean(axis=0),
+            self.transition_probs.mean(axis=0),
+            self.initial_probs.mean(axis=0),
+            mean_record(self.emissions),
+            states,
+        )
+
+
+def match_order(row_states: Ints, pivot: Ints, n_states: int) -> Ints:
+    """(M,) order of the states of one sample so that most rows are in the states of the pivot."""
+    together = np.bincount(pivot * n_states + row_states, minlength=n_states**2).reshape(n_states, n_states)
+    return np.asarray(linear_sum_assignment(together, maximize=True)[1], dtype=np.int64)
+
+
+def mean_record(records: Sequence[Record]) -> Record:
+    """Emission whose parameters are the means of those given."""
+    columns: list[Column] = []
+    for parts in zip(*(record.columns for record in records), strict=True):
+        first: Any = parts[0]
+        if isinstance(first, Categorical):
+            columns.append(Categorical(np.mean([p.probs for p in parts], axis=0), first.symbols))  # type: ignore[attr-defined]
+        elif isinstance(first, Gaussian):
+            means, sds = (np.mean([getattr(p, name) for p in parts], axis=0) for name in ("means", "sds"))
+            columns.append(Gaussian(means, sds))
+        else:
+            columns.append(first)
+    return Record(columns)
