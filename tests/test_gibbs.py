@@ -268,7 +268,9 @@ def test_posterior_equals_numerical_integration():
     weight = np.exp(log_post - log_post.max())
     weight /= weight.sum()
     exact = np.array([(weight * f).sum() for f in (u, v, np.log(u), np.log(v), np.log(u) * np.log(v))])
-    model = Gibbs(emission="direct", n_samples=6000, burn_in=100, prior_dwell_time=1.0, engine=ENGINE).fit(panel)
+    model = Gibbs(emission="direct", n_samples=6000, thin=1, burn_in=100, prior_dwell_time=1.0, engine=ENGINE).fit(
+        panel
+    )
     r = model.samples_.rates
     drawn = np.column_stack([r, np.log(r), np.log(r[:, 0]) * np.log(r[:, 1])])
     z = (drawn.mean(axis=0) - exact) / batch_se(drawn)
@@ -304,7 +306,7 @@ def hidden():
 
 @pytest.fixture(scope="module")
 def fitted(hidden):
-    return Gibbs(3, emission="gaussian", n_samples=60, burn_in=40, n_chains=2, engine=ENGINE).fit(hidden[1])
+    return Gibbs(3, emission="gaussian", n_samples=60, thin=1, burn_in=40, n_chains=2, engine=ENGINE).fit(hidden[1])
 
 
 def test_recovers_an_easy_process(hidden, fitted):
@@ -349,7 +351,7 @@ def test_predictions_average_over_samples():
     process = jm.Process([1.0, 0.4], [[0, 1], [1, 0]], emission=Categorical([[0.8, 0.2], [0.1, 0.9]], ["a", "b"]))
     panel, _ = jm.simulate(process, 30, 8, random_state=5)
     masked, _ = jm.hold_out(panel, 0.3)
-    model = Gibbs(2, n_samples=5, burn_in=30, engine=ENGINE).fit(masked)
+    model = Gibbs(2, n_samples=5, thin=1, burn_in=30, engine=ENGINE).fit(masked)
     sequences = Sequences.from_panel(masked, model.process_.emission.encode(masked))
     tables, posteriors = [], []
     for k in range(5):
@@ -370,7 +372,9 @@ def test_predictions_average_over_samples():
 def test_same_seed_same_draws_whatever_the_threads(hidden):
     panel = hidden[1]
     a, b, c = (
-        Gibbs(3, emission="gaussian", n_samples=4, burn_in=3, random_state=seed, engine=Threads(jobs)).fit(panel)
+        Gibbs(3, emission="gaussian", n_samples=4, thin=1, burn_in=3, random_state=seed, engine=Threads(jobs)).fit(
+            panel
+        )
         for seed, jobs in ((1, 1), (1, 3), (2, 1))
     )
     np.testing.assert_array_equal(a.samples_.rates, b.samples_.rates)
@@ -384,9 +388,9 @@ def test_unit_of_time_does_not_matter(hidden):
     hours = dataclasses.replace(
         panel, times=panel.times * 64, start_times=panel.start_times * 64, end_times=panel.end_times * 64
     )
-    a, b = (Gibbs(3, emission="gaussian", n_samples=5, burn_in=5, engine=ENGINE).fit(p) for p in (panel, hours))
+    a, b = (Gibbs(3, emission="gaussian", n_samples=5, thin=1, burn_in=5, engine=ENGINE).fit(p) for p in (panel, hours))
     np.testing.assert_allclose(b.samples_.rates * 64, a.samples_.rates, rtol=1e-9)
-    raw = Gibbs(3, emission="gaussian", n_samples=5, burn_in=5, prior_dwell_time=1.0, engine=ENGINE).fit(hours)
+    raw = Gibbs(3, emission="gaussian", n_samples=5, thin=1, burn_in=5, prior_dwell_time=1.0, engine=ENGINE).fit(hours)
     assert not np.allclose(raw.samples_.rates * 64, a.samples_.rates)
 
 
@@ -394,13 +398,13 @@ def test_direct_states_with_a_structure():
     """A chain 0 -> 1 -> 2 with 2 absorbing: two jumps in one gap, forbidden moves never drawn, unseen label kept."""
     panel = jm.Panel.from_arrays([0, 1, 2, 0, 1, 3.0], [0, 2, 2, 0, 1, 1], [0, 0, 0, 1, 1, 1])
     structure = jm.Structure(allowed={0: [1], 1: [2]})
-    model = Gibbs(emission="direct", structure=structure, n_samples=50, burn_in=10, engine=ENGINE).fit(panel)
+    model = Gibbs(emission="direct", structure=structure, n_samples=50, thin=1, burn_in=10, engine=ENGINE).fit(panel)
     assert np.all(model.samples_.rates[:, 2] == 0) and np.isnan(model.ess_[2]) and np.isnan(model.r_hat_[2])
     P = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
     np.testing.assert_array_equal(model.samples_.transition_probs, np.broadcast_to(P, (50, 3, 3)))
     np.testing.assert_array_equal(model.trajectories_.states[:3], [0, 1, 2])
     assert np.isfinite(model.history_.values).all()
-    wide = Gibbs(emission="direct", states=[0, 1, 2, 9], n_samples=5, burn_in=0, engine=ENGINE).fit(panel)
+    wide = Gibbs(emission="direct", states=[0, 1, 2, 9], n_samples=5, thin=1, burn_in=0, engine=ENGINE).fit(panel)
     assert wide.states_.tolist() == [0, 1, 2, 9]
     back = jm.Panel.from_arrays([0, 1.0], [2, 0], ["p", "p"])
     with pytest.raises(jm.InfeasibleError, match=r"the allowed moves must be able to explain.*sequence 'p', row 1"):
@@ -416,7 +420,7 @@ def test_a_weight_stands_for_copies(hidden):
     weights = np.array([1, 3, 2, 1] * 3)
     heavy = dataclasses.replace(panel, weights=weights.astype(float))
     wide = panel.select(np.repeat(np.arange(12), weights))
-    a, b = (Gibbs(3, emission="gaussian", n_samples=5, burn_in=5, engine=ENGINE).fit(p) for p in (heavy, wide))
+    a, b = (Gibbs(3, emission="gaussian", n_samples=5, thin=1, burn_in=5, engine=ENGINE).fit(p) for p in (heavy, wide))
     np.testing.assert_array_equal(a.samples_.rates, b.samples_.rates)
     assert len(a.trajectories_) == 12 and len(b.trajectories_) == weights.sum()
     first = np.concatenate([[0], np.cumsum(weights)[:-1]])
@@ -429,11 +433,11 @@ def test_odd_panels():
         [0.5, 1.0, 2.0, 1.0, 0.0], [[1, 2.0], [np.nan, 3.0], [2, np.nan], [np.nan, np.nan], [1, 9.0]],
         [0, 0, 0, 1, 2], start_times=[0, 0, 0, 0.5, 0], end_times=[3, 3, 3, 2, 0.0],
     )  # fmt: skip
-    model = Gibbs(2, emission=["categorical", "gaussian"], n_samples=5, burn_in=5, engine=ENGINE).fit(panel)
+    model = Gibbs(2, emission=["categorical", "gaussian"], n_samples=5, thin=1, burn_in=5, engine=ENGINE).fit(panel)
     assert model.predict_value(panel).shape == (5, 2)
     assert model.trajectories_.end_times.tolist() == [3, 2, 0]
     assert np.all(model.trajectories_.dwell_times() >= 0)
-    one = Gibbs(1, emission=["categorical", "gaussian"], n_samples=5, burn_in=5, engine=ENGINE).fit(panel)
+    one = Gibbs(1, emission=["categorical", "gaussian"], n_samples=5, thin=1, burn_in=5, engine=ENGINE).fit(panel)
     assert one.trajectories_.n_jumps == 0
 
 
@@ -449,7 +453,7 @@ def test_states_are_matched_before_averaging(rng):
 def test_kernels_are_compiled_once(hidden):
     direct = jm.Panel.from_arrays([0.0, 1, 2], [0, 1, 1], [0, 0, 0])
     for model, panel in ((Gibbs(2, emission="gaussian"), hidden[1]), (Gibbs(emission="direct"), direct)):
-        model.set_params(n_samples=2, burn_in=0, engine=ENGINE).fit(panel).decode(panel)
+        model.set_params(n_samples=2, thin=1, burn_in=0, engine=ENGINE).fit(panel).decode(panel)
     assert len(sample_block.signatures) == 1
 
 

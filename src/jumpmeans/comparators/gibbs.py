@@ -52,7 +52,8 @@ class Gibbs(SampledReadOut):
     structure : Structure, optional
         Moves that may happen.
     n_samples, burn_in, thin : int
-        Draws kept of each chain, iterations before the first, and iterations for each.
+        Draws kept of each chain, iterations before the first, and iterations for each. An iteration costs less than
+        what a kept draw costs every read-out, and successive ones are much alike: few draws far apart tell more.
     n_chains : int
         Chains run side by side from different starts; R̂ can tell more from two than from the halves of one.
     prior_dwell_time : float or "auto"
@@ -109,9 +110,9 @@ class Gibbs(SampledReadOut):
         emission: str | Sequence[str] = "categorical",
         states: Sequence[Any] | None = None,
         structure: Structure | None = None,
-        n_samples: int = 300,
-        burn_in: int = 100,
-        thin: int = 1,
+        n_samples: int = 100,
+        burn_in: int = 300,
+        thin: int = 5,
         n_chains: int = 1,
         prior_dwell_time: float | str = "auto",
         init: str = "data",
