@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -18,7 +17,7 @@ from ..emissions.symbols import encode_labels, one_hot
 from ..errors import PanelError
 from ..estimators.base import as_panel
 from ..estimators.setup import typical_gap
-from ..objective import JIT
+from ..kernels.kernel_means import kernel_means, leave_one_out
 from ..panel import Panel
 from ..weighted import weighted_median
 
@@ -27,8 +26,6 @@ Ints = NDArray[np.int64]
 
 # Bandwidths tried, in typical gaps: 1/4 to 32 by factors of √2; beyond them the plain mean of the sequence.
 NARROWEST, N_BANDWIDTHS = 0.25, 15
-# A value whose weight is below exp(-FAR) of the nearest one's does not change the answer in double precision.
-FAR = 40.0
 
 
 class Readings(NamedTuple):
@@ -325,7 +322,7 @@ class KernelSmoother(ByHand):
 
     def _smooth(self, panel: Panel, d: int, column: Readings) -> Floats:
         """(n, F) smoothed values, or the share of votes of each label; NaN where the sequence has no value."""
-        return smooth(panel.relative_times(), panel.offsets, features(column), self.bandwidths_[d])
+        return np.asarray(kernel_means(panel.relative_times(), panel.offsets, features(column), self.bandwidths_[d]))
 
     def predict_proba(self, panel: Any) -> Floats:
         """Share of votes of each label of `labels_[0]` at every row, in the caller's row order.
@@ -407,111 +404,3 @@ def choose_bandwidth(panel: Panel, values: Floats) -> tuple[float, tuple[Floats,
     errors = leave_one_out(panel.relative_times(), panel.offsets, panel.weights, shown, widths)
     widths = np.append(widths, np.inf)
     return float(widths[errors.argmin()]), (widths, errors * scale**2)
-
-
-@njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
-def _gather(times: Floats, values: Floats, first: int, last: int, t: Floats, x: Floats) -> int:
-    """Rows first:last that have a value, copied to t and x (OUT); returns their number."""
-    n = 0
-    for row in range(first, last):
-        if not np.isnan(values[row, 0]):
-            t[n] = times[row]
-            for f in range(values.shape[1]):
-                x[n, f] = values[row, f]
-            n += 1
-    return n
-
-
-@njit(**JIT)  # type: ignore[untyped-decorator]
-def leave_one_out(times: Floats, offsets: Ints, weights: Floats, values: Floats, widths: Floats) -> Floats:
-    """(G + 1,) mean squared error of predicting each value from the others, for G widths and an infinite one.
-
-    The widths must rise by factors of √2: the weight of a pair under one is then the square of its
-    weight under the next wider one, and a pair costs a single exponential.
-    """
-    F, G = values.shape[1], widths.shape[0]
-    error, count = np.zeros(G + 1), 0.0
-    t, x = np.empty(times.shape[0]), np.empty(values.shape)
-    total, mass = np.empty((G, F)), np.empty(G)
-    everything = np.empty(F)
-    scale = 0.5 / widths[G - 1] ** 2
-    for s in range(offsets.shape[0] - 1):
-        n = _gather(times, values, offsets[s], offsets[s + 1], t, x)
-        if n < 2:
-            continue
-        everything[:] = 0.0
-        for i in range(n):
-            for f in range(F):
-                everything[f] += x[i, f]
-        for i in range(n):
-            total[:] = 0.0
-            mass[:] = 0.0
-            near = np.inf
-            if i > 0:
-                near = t[i] - t[i - 1]
-            if i < n - 1:
-                near = min(near, t[i + 1] - t[i])
-            for way in range(2):
-                j = i - 1 if way == 0 else i + 1
-                while 0 <= j < n:
-                    apart = scale * ((t[j] - t[i]) ** 2 - near**2)
-                    if apart > FAR:
-                        break
-                    w = np.exp(-apart)
-                    for g in range(G - 1, -1, -1):
-                        mass[g] += w
-                        for f in range(F):
-                            total[g, f] += w * x[j, f]
-                        w *= w
-                        if w < 1e-18:
-                            break
-                    j += 2 * way - 1
-            count += weights[s]
-            for f in range(F):
-                for g in range(G):
-                    error[g] += weights[s] * (total[g, f] / mass[g] - x[i, f]) ** 2
-                error[G] += weights[s] * ((everything[f] - x[i, f]) / (n - 1) - x[i, f]) ** 2
-    return error / max(count, 1e-300)
-
-
-@njit(**JIT)  # type: ignore[untyped-decorator]
-def smooth(times: Floats, offsets: Ints, values: Floats, width: float) -> Floats:
-    """(n, F) kernel mean of the values of the own sequence at every row; NaN where it has none."""
-    F = values.shape[1]
-    out = np.full(values.shape, np.nan)
-    t, x = np.empty(times.shape[0]), np.empty(values.shape)
-    scale = 0.5 / width**2
-    total = np.empty(F)
-    for s in range(offsets.shape[0] - 1):
-        n = _gather(times, values, offsets[s], offsets[s + 1], t, x)
-        if n == 0:
-            continue
-        if width == np.inf:
-            for f in range(F):
-                out[offsets[s] : offsets[s + 1], f] = x[:n, f].mean()
-            continue
-        right = 0  # first value after the row
-        for row in range(offsets[s], offsets[s + 1]):
-            while right < n and t[right] <= times[row]:
-                right += 1
-            near = np.inf
-            if right > 0:
-                near = times[row] - t[right - 1]
-            if right < n:
-                near = min(near, t[right] - times[row])
-            total[:] = 0.0
-            mass = 0.0
-            for way in range(2):
-                j = right - 1 if way == 0 else right
-                while 0 <= j < n:
-                    apart = scale * ((t[j] - times[row]) ** 2 - near**2)
-                    if apart > FAR:
-                        break
-                    w = np.exp(-apart)
-                    mass += w
-                    for f in range(F):
-                        total[f] += w * x[j, f]
-                    j += 2 * way - 1
-            for f in range(F):
-                out[row, f] = total[f] / mass
-    return out
