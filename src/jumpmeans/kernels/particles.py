@@ -172,19 +172,39 @@ def weigh(m, state, N, value, family, w):
 
 
 @njit(**JIT)
-def skip_still(state, n, p, exits, span, used, begin, wait):
-    """The next of the particles p, p + 1, ... that jumps within a span, or n; and when, in units of 1 / exit rate.
+def run_known(exits, rows, left, M, state, n, p, t, wait, begun, until, rng, begin, jump_time, jump_state, used):
+    """Run particle p from time t, then p + 1, ... from `begun`, up to a jump into the rest of a measure.
 
-    The exponential time to a jump is memoryless, so what one particle leaves of it serves the next.
+    wait : time to the next jump in units of 1 / exit rate. It is memoryless, so what one particle leaves of it serves
+    the next. Returns where things stand: p (n when all are done), t, wait, used. A negative p, -1 - p, says that the
+    jump is still to be made but there is no room to write it down.
     """
-    while p < n:
-        begin[p] = used
-        hazard = exits[state[p]] * span
-        if wait < hazard:
-            break
-        wait -= hazard
-        p += 1
-    return p, wait
+    s = state[p]
+    while True:
+        hazard = exits[s] * (until - t)
+        if wait >= hazard:
+            wait -= hazard
+            state[p] = s
+            p += 1
+            if p == n:
+                return p, t, wait, used
+            begin[p] = used
+            s = state[p]
+            t = begun
+            continue
+        if used == jump_time.shape[0]:
+            state[p] = s
+            return -1 - p, t, wait, used
+        t = min(t + wait / exits[s], until)
+        wait = rng.standard_exponential()
+        r = pick_known(rows, left, s + 1, M, rng.random() * exits[s])
+        if r < 0:
+            state[p] = s
+            return p, t, wait, used
+        s = r
+        jump_time[used] = t
+        jump_state[used] = s
+        used += 1
 
 
 @njit(**JIT)
@@ -194,26 +214,24 @@ def run_on(m, state, n, begun, until, family, prior, rng, begin, jump_time, jump
     state : (n,) IN, OUT; begin : (n,) OUT, where the jumps of each particle begin in jump_time, jump_state (grown),
     of which `used` are taken.
     """
-    p, wait = skip_still(state, n, 0, m.exits, until - begun, used, begin, rng.standard_exponential())
-    while p < n:
-        s, t = state[p], begun
-        while wait < m.exits[s] * (until - t):
-            t = min(t + wait / m.exits[s], until)
-            r = pick_known(m.rows, m.left, s + 1, m.size[0], rng.random() * m.exits[s])
-            if r < 0:
-                m = give_birth(m, s + 1, family, prior, rng)
-                r = m.size[0] - 1
-            s = r
-            if used == jump_time.shape[0]:
-                jump_time, jump_state = grow(jump_time), grow(jump_state)
-            jump_time[used] = t
-            jump_state[used] = s
-            used += 1
-            wait = rng.standard_exponential()
-        wait -= m.exits[s] * (until - t)
-        state[p] = s
-        p, wait = skip_still(state, n, p + 1, m.exits, until - begun, used, begin, wait)
-    return m, jump_time, jump_state, used
+    p, t, wait = 0, begun, rng.standard_exponential()
+    begin[0] = used
+    while True:
+        p, t, wait, used = run_known(
+            m.exits, m.rows, m.left, m.size[0], state, n, p, t, wait, begun, until, rng,
+            begin, jump_time, jump_state, used,
+        )  # fmt: skip
+        if p == n:
+            return m, jump_time, jump_state, used
+        if p < 0:
+            jump_time, jump_state = grow(jump_time), grow(jump_state)
+            p = -1 - p
+            continue
+        m = give_birth(m, state[p] + 1, family, prior, rng)
+        state[p] = m.size[0] - 1
+        jump_time[used] = t
+        jump_state[used] = state[p]
+        used += 1
 
 
 @njit(**JIT)
