@@ -274,11 +274,12 @@ PRIORS = {"symbols": SymbolPrior(np.arange(3)), "normal": NormalPrior(0.5, 0.2, 
 def test_geweke(family):
     """All steps together, with three particles only, so that a wrong step cannot hide behind many.
 
-    Errors planted in a copy, and the largest |z| that this test gave them (symbols / normal): nothing left in the
-    rows, so that no state is born, 67 / 67; η forgotten 24 / 21; diagonal kept in the shape of γ 21 / 16, in the Λ_j of
-    ω_j 15 / 14; counts in place of tables 13 / 12; shape a + M - 1 for α_0 9 / 11; weights ignored in the last draw
-    3 / 7; current path never kept 3 / 6. Too weak for it and caught by the tests above: ancestors of any
-    state (exact posterior); Beta(1, α_0 + 1), no 1 added in the row that was left, γ forgotten in a new row (births).
+    Errors planted in a copy, and the largest |z| that this test gave them (symbols / normal): nothing left in the rows,
+    so that no state is born, 67 / 67; η forgotten 24 / 21; diagonal kept in the shape of γ 21 / 16, in the Λ_j of ω_j
+    15 / 14; a waiting time used whole by every particle 17 / 15; counts in place of tables 13 / 12; shape a + M - 1 for
+    α_0 9 / 11; weights ignored in the last draw 3 / 7; current path never kept 3 / 6. Too weak for it and caught by the
+    tests above: ancestors of any state (exact posterior); Beta(1, α_0 + 1), no 1 added in the row that was left, γ
+    forgotten in a new row (births).
     """
     assert np.abs(geweke(PRIORS[family], 6000, seed=5)).max() < 4
 
