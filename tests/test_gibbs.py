@@ -20,7 +20,7 @@ from jumpmeans.comparators.uniformized import Block, Paths, draw_paths
 from jumpmeans.emissions import Categorical, Gaussian, Record
 from jumpmeans.engines import Threads
 from jumpmeans.engines.base import Sequences
-from jumpmeans.kernels.uniformization import sample_block
+from jumpmeans.kernels.uniformization import events_at_rows, sample_block
 
 ENGINE = Threads(1)
 
@@ -76,6 +76,13 @@ def test_backward_samples_equal_enumeration(rng):
         found = np.searchsorted(starts[path], tau, side="right") - 1
         np.testing.assert_array_equal(states[path][found], row_states[4 * i : 4 * i + 4])
         np.testing.assert_array_equal(rows[path], np.searchsorted(tau, starts[path]))
+
+
+def test_first_events_lie_at_the_rows():
+    """Two sequences, of rows at 0, 2, 3 and at 1: the opening, then two events to each gap."""
+    dwells, event = events_at_rows(np.array([0.0, 2.0, 3.0, 1.0]), np.array([0, 3, 4]), 2)
+    assert dwells.tolist() == [0, 5, 8]
+    assert event.tolist() == [0.0, 1.0, 2.0, 2.5, 3.0, 0.0, 0.5, 1.0]
 
 
 def exact_statistics(process, times, end, lik):

@@ -24,7 +24,7 @@ from jumpmeans.comparators.infinite import (
 from jumpmeans.emissions import Categorical, Gaussian
 from jumpmeans.engines import Threads
 from jumpmeans.engines.base import Sequences
-from jumpmeans.kernels.particles import beta_draw, draw_tables, give_birth, sweep_paths
+from jumpmeans.kernels.particles import beta_draw, draw_ancestors, draw_tables, give_birth, sweep_paths
 
 ENGINE = Threads(1)
 
@@ -80,6 +80,22 @@ def test_paths_have_the_exact_posterior(rng):
     seen = np.array([np.bincount(found[:, k], minlength=M) / S for k in range(4)])
     np.testing.assert_allclose(seen, np.vstack([posterior, at_end]), atol=4 * 0.5 / np.sqrt(S))
     assert np.all(states[1:] != states[:-1], where=np.isin(np.arange(1, len(states)), dwells, invert=True))
+
+
+def test_ancestors_are_drawn_by_weight(rng):
+    """Frequencies of the ancestors; the current path goes on from a particle in its own state, if only from itself."""
+    w, state = np.array([1.0, 0.0, 3.0, 4.0]), np.array([7, 7, 5, 7])
+    drawn, ancestor = [], np.empty(4, np.int64)
+    for _ in range(4000):
+        draw_ancestors(w, 4, state, np.empty(4), ancestor, rng)
+        drawn.append(ancestor.copy())
+    drawn = np.array(drawn)
+    free = np.bincount(drawn[:, :3].ravel(), minlength=4) / 12_000
+    np.testing.assert_allclose(free, w / 8, atol=4 * 0.5 / np.sqrt(12_000))
+    np.testing.assert_allclose(np.bincount(drawn[:, 3], minlength=4) / 4000, [0.2, 0, 0, 0.8], atol=0.03)
+    # a value so far off that its likelihood is 0 in floating point
+    draw_ancestors(np.array([0.0, 1.0, 0.0]), 3, np.array([1, 2, 1]), np.empty(3), ancestor[:3], rng)
+    assert ancestor[:3].tolist() == [1, 1, 2]
 
 
 def test_births_split_what_is_left(rng):
