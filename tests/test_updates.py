@@ -265,7 +265,7 @@ def test_symbol_frequencies(rng):
             )
             assert theta.total(stats) == pytest.approx(expected, rel=1e-13)
             assert column._with(theta.probs).prior_cost() == pytest.approx(
-                -alpha * np.log(theta.probs).sum() if alpha else 0.0, rel=1e-13
+                -alpha * np.log(theta.probs * N).sum() if alpha else 0.0, rel=1e-11
             )
 
 

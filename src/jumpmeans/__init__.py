@@ -2,7 +2,7 @@
 
 from . import comparators, datasets, emissions, engines, plots
 from .errors import InfeasibleError, MissingExtraError, PanelError
-from .estimators import JumpMeans
+from .estimators import InfiniteJumpMeans, JumpMeans
 from .evaluation import hold_out, reconstruction_error
 from .io import read_panel
 from .panel import Panel
@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "InfeasibleError",
+    "InfiniteJumpMeans",
     "JumpMeans",
     "MissingExtraError",
     "Panel",

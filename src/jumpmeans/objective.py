@@ -39,6 +39,8 @@ class Weights(NamedTuple):
 
     transition : ξ; emission : ζ of each column; prior_count : a, prior_time : b of b λ - a ln λ;
     jump_pseudo_count : α of the rows of P; state_cost : ξ_1; shared_row : ξ_2, pull of each row to the base row.
+    running : whether running dwells cost g; integrated : whether the rows are integrated out, so that a state pays ξ_2
+    for every further state that it is followed by.
     """
 
     transition: float
@@ -48,6 +50,8 @@ class Weights(NamedTuple):
     jump_pseudo_count: float
     state_cost: float = 0.0
     shared_row: float = 0.0
+    running: bool = True
+    integrated: bool = False
 
 
 class Stats(NamedTuple):
@@ -146,6 +150,14 @@ def shared_row_cost(transition_probs: Floats, base_row: Floats) -> float:
     return float((base_row[j] * (np.log(base_row[j]) - np.log(transition_probs[m, j]))).sum())
 
 
+def row_prior(stats: Stats, params: Any, weights: Weights) -> float:
+    """What ξ_2 multiplies: the pull to the base row, or the states reached beyond the first."""
+    if weights.integrated:
+        reached = (stats.jumps > 0).sum(axis=1)
+        return float(np.maximum(reached - 1, 0).sum())
+    return 0.0 if params.base_row is None else shared_row_cost(params.transition_probs, params.base_row)
+
+
 def evaluate(stats: Stats, params: Any, weights: Weights) -> Cost:
     """Objective of the trajectories behind `stats` under the given parameters, by term."""
     rates, rows, emission = params.rates, params.transition_probs, params.emission
@@ -154,18 +166,19 @@ def evaluate(stats: Stats, params: Any, weights: Weights) -> Cost:
     free = (rows > 0) & ~np.eye(len(rows), dtype=bool)
     lam = rates[left]
     dwells = lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)
-    running = stats.run_state >= 0
+    running = (stats.run_state >= 0) & weights.running
     z = np.maximum(rates[stats.run_state[running]] * stats.run_time[running], 1.0)
     run_weights = np.broadcast_to(stats.weights[:, None], running.shape)[running]
-    shared = params.base_row is not None and weights.shared_row > 0
+    # a rate without any dwell and without prior is not part of the objective
+    prior_rates = rates if weights.prior_count > 0 else rates[left]
     return Cost(
         observations=float(weights.emission @ emission.totals(stats.emission)),
         transitions=float(-weights.transition * (stats.jumps[used] * np.log(rows[used])).sum()),
         dwells=float(dwells.sum()),
         running_dwells=float((run_weights * (z - np.log(z) - 1.0)).sum()),
-        rate_prior=prior_cost(rates, weights),
+        rate_prior=prior_cost(prior_rates, weights),
         transition_prior=float(-weights.transition * weights.jump_pseudo_count * np.log(rows[free]).sum()),
         emission_prior=float(weights.emission @ emission.prior_costs()),
         states=weights.state_cost * len(rates),
-        shared_rows=weights.shared_row * shared_row_cost(rows, params.base_row) if shared else 0.0,
+        shared_rows=weights.shared_row * row_prior(stats, params, weights) if weights.shared_row > 0 else 0.0,
     )

@@ -692,6 +692,20 @@ class Panel:
             rows=rows,
         )
 
+    def head(self, n: int) -> Panel:
+        """Panel of the first n rows of every sequence; the window of a sequence that was longer ends with them."""
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n}.")
+        lengths = np.minimum(self.lengths, n)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        rows = np.arange(offsets[-1])
+        source = rows + np.repeat(self.offsets[:-1] - offsets[:-1], lengths)
+        times = self.times[source]
+        end_times = np.where(lengths < self.lengths, times[offsets[1:] - 1], self.end_times)
+        return dataclasses.replace(
+            self, times=times, values=self.values[source], offsets=offsets, end_times=end_times, rows=rows
+        )
+
     def __len__(self) -> int:
         return self.n_sequences
 

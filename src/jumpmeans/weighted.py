@@ -1,6 +1,8 @@
-"""Weighted order statistics (weight k counts as k copies), and units that cost no digit."""
+"""Weighted sums and order statistics (weight k counts as k copies), and units that cost no digit."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,3 +33,8 @@ def weighted_median(x: Floats, weights: Floats) -> float:
 def power_of_two(x: float) -> float:
     """Power of two near a positive number; 1 for anything else. Dividing by it is exact."""
     return float(2.0 ** np.floor(np.log2(x))) if 0 < x < np.inf else 1.0
+
+
+def totals(groups: NDArray[np.integer[Any]], weights: Floats, n: int) -> Floats:
+    """(n,) sum of the weights of each group."""
+    return np.bincount(groups, weights=weights, minlength=n).astype(np.float64)

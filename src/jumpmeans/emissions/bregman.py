@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from ..weighted import power_of_two
+from ..weighted import power_of_two, totals
 from .column import Column, Floats, Ints, noise_scale, numeric_values, require
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class MeanColumn(Column):
     def _copy(self, **changes: Any) -> Self:
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__, **changes)
+        new.n_states = len(new.means)
         return new
 
     @staticmethod
@@ -105,12 +106,8 @@ class MeanColumn(Column):
             x, states, weights = x[present], states[present], weights[present]
         M = self.n_states
         d = self.divergence(x, self.means[states])
-
-        def total(w: Floats) -> Floats:
-            return np.bincount(states, weights=w, minlength=M).astype(np.float64)
-
-        shift = total(weights * (x - self.means[states]))
-        return MeanStats(total(weights), shift, total(weights * d), self.means)
+        shift = totals(states, weights * (x - self.means[states]), M)
+        return MeanStats(totals(states, weights, M), shift, totals(states, weights * d, M), self.means)
 
     def soft_stats(self, x: Floats, probs: Floats) -> MeanStats:
         present = np.isfinite(x)
@@ -120,6 +117,12 @@ class MeanColumn(Column):
         with np.errstate(divide="ignore", invalid="ignore"):
             cost = np.where(probs > 0, probs * self.divergence(x[:, None], self.means), 0.0).sum(axis=0)
         return MeanStats(probs.sum(axis=0), shift, cost, self.means)
+
+    def pool(self, stats: MeanStats, groups: Ints, n_groups: int) -> MeanStats:
+        weight, shift, cost = (totals(groups, part, n_groups) for part in stats[:3])
+        reference = np.zeros(n_groups)
+        reference[groups] = stats.reference
+        return MeanStats(weight, shift, cost, reference)
 
     def update(self, stats: MeanStats) -> Self:
         count, mean = self.prior
@@ -171,6 +174,7 @@ class Gaussian(MeanColumn):
     """μ: d = ½ (x - μ)². `sds` (M,) is the residual standard deviation of each state, for densities."""
 
     name = "gaussian"
+    n_free = 2
 
     def __init__(self, means: Any, sds: Any = 1.0) -> None:
         super().__init__(means)

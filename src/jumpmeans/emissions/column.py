@@ -30,6 +30,8 @@ class Column(ABC):
     name: ClassVar[str]
     # Whether values are symbols: a state is then a mix of them, and may outnumber them.
     is_symbolic: ClassVar[bool] = False
+    # Free parameters of one state.
+    n_free: int = 1
     n_states: int
 
     @classmethod
@@ -61,6 +63,10 @@ class Column(ABC):
         """Statistics of values shared among the states by the weights (n, M)."""
         parts = [self.stats(x, np.full(len(x), s), probs[:, s]) for s in range(self.n_states)]
         return sum_in_order(parts)
+
+    @abstractmethod
+    def pool(self, stats: Any, groups: Ints, n_groups: int) -> Any:
+        """Statistics of groups of states that had the same parameters; state s goes to group groups[s]."""
 
     @abstractmethod
     def update(self, stats: Any) -> Self:

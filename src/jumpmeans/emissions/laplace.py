@@ -33,6 +33,7 @@ class Laplace(Column):
     """m: d = |x - m|. `medians` (M,) and, for densities, `scales` (M,), the mean absolute deviation."""
 
     name = "laplace"
+    n_free = 2
 
     def __init__(self, medians: Any, scales: Any = 1.0) -> None:
         self.medians = np.atleast_1d(np.asarray(medians, dtype=np.float64))
@@ -75,6 +76,9 @@ class Laplace(Column):
     def stats(self, x: Floats, states: Ints, weights: Floats) -> AssignedValues:
         present = np.isfinite(x)
         return AssignedValues(x[present], states[present], weights[present])
+
+    def pool(self, stats: AssignedValues, groups: Ints, n_groups: int) -> AssignedValues:
+        return stats._replace(states=groups[stats.states])
 
     def update(self, stats: AssignedValues) -> Self:
         medians = self.medians.copy()

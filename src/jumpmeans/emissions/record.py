@@ -142,6 +142,15 @@ class Record:
         """Statistics of each column for rows shared among the states by the weights (n, M)."""
         return tuple(column.soft_stats(x[:, d], probs) for d, column in enumerate(self.columns))
 
+    def pool(self, stats: tuple[Any, ...], groups: Ints, n_groups: int) -> tuple[Any, ...]:
+        """Statistics of groups of states that had the same parameters; state s goes to group groups[s]."""
+        return tuple(column.pool(s, groups, n_groups) for column, s in zip(self.columns, stats, strict=True))
+
+    @property
+    def n_free(self) -> int:
+        """Free parameters of one state."""
+        return sum(column.n_free for column in self.columns)
+
     def update(self, stats: tuple[Any, ...]) -> Record:
         """Emission that minimises the cost of the assigned rows."""
         return Record(column.update(s) for column, s in zip(self.columns, stats, strict=True))

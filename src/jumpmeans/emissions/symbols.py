@@ -80,6 +80,9 @@ class Direct(Column):
     def soft_stats(self, x: Floats, probs: Floats) -> int:
         return 0
 
+    def pool(self, stats: int, groups: Ints, n_groups: int) -> int:
+        return stats
+
     def update(self, stats: int) -> Self:
         return self
 
@@ -135,6 +138,7 @@ class Categorical(Column):
         self.n_states = len(self.probs)
         self.symbols = np.arange(self.probs.shape[1]) if symbols is None else np.asarray(symbols)
         self.pseudo_count = pseudo_count
+        self.n_free = len(self.symbols) - 1
         with np.errstate(divide="ignore"):
             cost = -np.log(self.probs.T)
         self._table = np.vstack([cost, np.zeros(self.n_states)])
@@ -177,6 +181,11 @@ class Categorical(Column):
         present = np.isfinite(x)
         return SymbolCounts(probs[present].T @ np.eye(len(self.symbols))[x[present].astype(np.int64)])
 
+    def pool(self, stats: SymbolCounts, groups: Ints, n_groups: int) -> SymbolCounts:
+        counts = np.zeros((n_groups, len(self.symbols)))
+        np.add.at(counts, groups, stats.counts)
+        return SymbolCounts(counts)
+
     def update(self, stats: SymbolCounts) -> Self:
         counts = stats.counts + self.pseudo_count
         total = counts.sum(axis=1, keepdims=True)
@@ -190,7 +199,9 @@ class Categorical(Column):
         return type(self)(self.probs, self.symbols, count)
 
     def prior_cost(self) -> float:
-        return float(self.pseudo_count * self._table.sum()) if self.pseudo_count else 0.0
+        # relative to even symbols, so that a state that tells nothing costs nothing
+        N = len(self.symbols)
+        return float(self.pseudo_count * (self._table - np.log(N))[:-1].sum()) if self.pseudo_count else 0.0
 
     def unit_log_density(self, x: Floats) -> Floats:
         return -self.cost(x)

@@ -36,6 +36,7 @@ class Search(NamedTuple):
     """How jumps are looked for: candidates per gap at first, at most, and the paper's choices.
 
     rounds : 1 for a sweep of a fit; more alternate decoding and jump times to a fixed point.
+    free_end : 1 if the running dwell costs nothing, as in the nonparametric objective as printed.
     """
 
     base: int
@@ -43,6 +44,7 @@ class Search(NamedTuple):
     beam: int
     first_running: int
     rounds: int = 1
+    free_end: int = 0
 
 
 class NoPathError(Exception):

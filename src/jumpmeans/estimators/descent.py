@@ -11,7 +11,12 @@ from ..engines.base import Dwells, Engine, Search, Sequences
 from ..objective import Cost, Stats, Weights, evaluate
 from ..params import Params
 from ..progress import History
-from .updates import exact_rates, shared_rows, transition_rows
+from .updates import exact_rates, shared_rows, transition_rows, used_moves
+
+Floats = NDArray[np.float64]
+
+# The objective cannot rise by more than rounding, but for rates that are no part of it.
+RISE = 1e-9
 
 
 class Model(NamedTuple):
@@ -40,8 +45,13 @@ class Run(NamedTuple):
 def minimise(stats: Stats, params: Params, model: Model) -> Params:
     """Parameters of least objective for the trajectories behind `stats`; the previous ones fill what is free."""
     weights, moves, _ = model
-    rates = exact_rates(stats, weights, np.asarray(moves.any(axis=1)))
+    leavable = np.asarray(moves.any(axis=1))
+    rates = exact_rates(stats, weights, leavable)
+    if weights.prior_count == 0 and (weights.shared_row > 0 or weights.state_cost > 0):
+        rates = some_rate(rates, stats, params.rates, weights, leavable)
     emission = params.emission.update(stats.emission)
+    if weights.integrated:
+        return Params(rates, used_moves(stats.jumps, moves, weights), emission)
     if params.base_row is None:
         rows = transition_rows(stats.jumps, weights.jump_pseudo_count, moves, params.transition_probs)
         return Params(rates, rows, emission)
@@ -49,17 +59,40 @@ def minimise(stats: Stats, params: Params, model: Model) -> Params:
     return Params(rates, rows, emission, base_row)
 
 
-def descend(engine: Engine, sequences: Sequences, params: Params, model: Model, max_iter: int, tol: float) -> Run:
-    """Alternate trajectories and parameters until the objective stops falling."""
-    dwells = Dwells.blank(sequences, model.search.per_gap)
+def some_rate(rates: Floats, stats: Stats, before: Floats, weights: Weights, leavable: NDArray[np.bool_]) -> Floats:
+    """Rates with something for states never left: J as printed asks for 0, the decoder for a rate to leave by.
+
+    Such a rate is no part of J; should leaving by it prove dear, `descend` keeps what it had.
+    """
+    time = weights.prior_time + stats.total_time
+    unknown = leavable & (stats.exits == 0)
+    return np.where(unknown, np.where(time > 0, 1.0 / np.where(time > 0, time, 1.0), before), rates)
+
+
+def descend(
+    engine: Engine, sequences: Sequences, params: Params, model: Model, max_iter: int, tol: float,
+    dwells: Dwells | None = None, timing: History | None = None,
+) -> Run:  # fmt: skip
+    """Alternate trajectories and parameters until the objective stops falling.
+
+    `dwells` (IN, OUT) are the trajectories to go on from and `timing` the history to write on, if there are any.
+    """
+    if dwells is None:
+        dwells = Dwells.blank(sequences, model.search.per_gap)
     history: list[Cost] = []
-    timing = History()
+    timing = History() if timing is None else timing
     converged = False
+    kept: Stats | None = None
     while not converged and len(history) < max_iter:
         stats = engine.sweep(sequences, dwells, params, model.weights, model.search)
-        params = minimise(stats, params, model)
-        history.append(evaluate(stats, params, model.weights))
-        timing.add(history[-1].total)
+        better = minimise(stats, params, model)
+        cost = evaluate(stats, better, model.weights)
+        if kept is not None and cost.total - history[-1].total > RISE * abs(cost.total):
+            return Run(params, kept, history, timing, True)
+        params, kept = better, stats
+        history.append(cost)
+        timing.add(cost.total)
         if len(history) > 1:
             converged = history[-2].total - history[-1].total <= tol * abs(history[-1].total)
-    return Run(params, stats, history, timing, converged)
+    assert kept is not None  # max_iter is at least 1
+    return Run(params, kept, history, timing, converged)

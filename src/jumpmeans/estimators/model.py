@@ -22,6 +22,7 @@ from .descent import Model, Run
 from .em_steps import em_steps
 from .publish import estimate_process, publish_trajectories
 from .setup import PSEUDO_COUNT, check_choice, check_count
+from .updates import transition_rows
 
 # Closing EM steps: as many as held-out error gains from (see docs/choices.md).
 REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
@@ -46,6 +47,7 @@ class JumpModel(MarkovReadOut):
     cost_: Cost
     rates_: Floats
     transition_probs_: Floats
+    base_row_: Floats | None
     emission_: Record
     n_iter_: int
     converged_: bool
@@ -56,10 +58,14 @@ class JumpModel(MarkovReadOut):
             ("init", ("data", "noise")),
             ("search", ("exact", "beam")),
             ("first_dwell", ("complete", "running")),
+            ("objective", ("corrected", "printed", "integrated")),
         ):
             if name in params:
                 check_choice(name, params[name], choices)
-        for name, least in (("n_states", 1), ("n_init", 1), ("max_iter", 1), ("jumps_per_gap", 1), ("refine", 0)):
+        for name, least in (
+            ("n_states", 1), ("max_states", 1), ("start_states", 1), ("n_init", 1), ("max_iter", 1),
+            ("jumps_per_gap", 1), ("refine", 0),
+        ):  # fmt: skip
             if name in params:
                 check_count(name, params[name], least)
 
@@ -73,11 +79,15 @@ class JumpModel(MarkovReadOut):
                 stacklevel=3,
             )
         params, moves = run.params, model.moves
+        rows = params.jump_chain()
+        if model.weights.integrated:  # no rows in the objective: those of the counts
+            rows = transition_rows(run.stats.jumps, PSEUDO_COUNT, moves)
         if self.structure is None:
-            params = params.permute(params.emission.stable_order(run.stats.total_time))
+            order = params.emission.stable_order(run.stats.total_time)
+            params, rows = params.permute(order), rows[np.ix_(order, order)]
         self.states_ = labels
         self.rates_, self.emission_ = params.rates, params.emission
-        self.transition_probs_ = params.jump_chain()
+        self.transition_probs_, self.base_row_ = rows, params.base_row
         self.cost_, self.objective_ = run.cost, run.cost.total
         self.objective_history_ = np.array([cost.total for cost in run.history])
         self.history_ = run.timing

@@ -141,3 +141,24 @@ def make_search(jumps_per_gap: int | str, search: str, first_dwell: str, moves: 
         base = max(2, jumps)
         return Search(base, max(BEAM_PER_GAP, 2 * base), 1, running)
     return Search(jumps, jumps, 0, running)
+
+
+# A long sequence is cut so that the sample holds at least this many, if there are.
+SAMPLED_SEQUENCES = 20
+
+
+def sample_panel(panel: Panel, most_rows: int) -> Panel:
+    """The panel, or about `most_rows` of its rows: sequences spread evenly over all, long ones cut.
+
+    Sequences are spread in the order of their length and values, so that their order in the panel does not matter.
+    """
+    if panel.n_observations <= most_rows:
+        return panel
+    S = panel.n_sequences
+    longest = most_rows // min(S, SAMPLED_SEQUENCES)
+    lengths = np.minimum(panel.lengths, longest)
+    sums = np.add.reduceat(np.nan_to_num(panel.values[:, 0]), panel.offsets[:-1])
+    order = np.lexsort([sums, panel.end_times - panel.start_times, panel.lengths])
+    n = max(1, min(S, int(most_rows / lengths.mean())))
+    chosen = np.sort(order[((np.arange(n) + 0.5) * S / n).astype(np.int64)])
+    return panel.select(chosen).head(longest)

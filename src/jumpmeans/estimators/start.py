@@ -38,22 +38,23 @@ def start_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.ra
         return blank.noisy(x, rng)
     if first and len(blank.columns) == 1 and not blank.columns[0].is_symbolic:
         return quantile_emission(blank, x, weights)
-    features = blank.features(x)
-    seen = np.isfinite(features).any(axis=1)
-    if any(column.is_symbolic for column in blank.columns):
-        gaps, gap_weights = panel.gaps()
-        if len(gaps):
-            features = smooth_rows(
-                np.ascontiguousarray(features),
-                panel.times,
-                panel.offsets,
-                SMOOTHING * weighted_median(gaps, gap_weights),
-            )
+    features = row_features(blank, x, panel)
+    seen = np.isfinite(x).any(axis=1)
     if not seen.all():
         x, features, weights = x[seen], features[seen], weights[seen]
     rows = sample_rows(features, weights)
     row_weights = weights[rows] if len(rows) == len(x) else np.ones(len(rows))
     return cluster_emission(blank, x[rows], features[rows], row_weights, rng)
+
+
+def row_features(blank: Record, x: Floats, panel: Panel) -> Floats:
+    """(n, F) coordinates of each row for a clustering, NaN where missing; symbols are smoothed over time."""
+    features = blank.features(x)
+    gaps, weights = panel.gaps()
+    if len(gaps) and any(column.is_symbolic for column in blank.columns):
+        width = SMOOTHING * weighted_median(gaps, weights)
+        return smooth_rows(np.ascontiguousarray(features), panel.times, panel.offsets, width)
+    return features
 
 
 def start_rows(blank: Record, x: Floats, panel: Panel, moves: NDArray[np.bool_], init: str) -> Floats:

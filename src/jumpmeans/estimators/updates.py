@@ -30,6 +30,8 @@ def exact_rate(exits: float, time: float, run_times: Floats, run_weights: Floats
 def exact_rates(stats: Stats, weights: Weights, leavable: NDArray[np.bool_]) -> Floats:
     """(M,) exact rates; 0 for states that cannot be left."""
     rates = np.zeros(len(stats.exits))
+    if not weights.running:
+        stats = stats._replace(run_state=np.full_like(stats.run_state, -1))
     run_weights = np.broadcast_to(stats.weights[:, None], stats.run_state.shape)
     for m in np.flatnonzero(leavable):
         own = stats.run_state == m
@@ -64,20 +66,34 @@ def shared_rows(
     π_mj ∝ ξ (n_mj + α) + ξ_2 π_0j and π_0j ∝ Π_m π_mj^{1/M}, each the exact minimiser given the other. The diagonal
     part of π_m is kept though no trajectory uses it; forbidden moves are left out of a row.
     """
-    reachable = moves | np.eye(len(base_row), dtype=bool)
+    M = len(base_row)
+    reachable = moves | np.eye(M, dtype=bool)
     counts = np.where(moves, weights.transition * (jumps + weights.jump_pseudo_count), 0.0)
+    if reachable.all() and weights.shared_row > 0:
+        total = counts.sum(axis=1, keepdims=True) + weights.shared_row
+        for _ in range(max_iter):
+            rows = (counts + weights.shared_row * base_row) / total
+            logs = np.log(np.maximum(rows, LEAST_SHARE)).sum(axis=0)
+            new = np.exp((logs - logs.max()) / M)
+            new /= new.sum()
+            settled = np.abs(new - base_row).max() <= SETTLED
+            base_row = new
+            if settled:
+                break
+        return rows, base_row
     for _ in range(max_iter):
         rows = np.where(reachable, counts + weights.shared_row * base_row, 0.0)
         total = rows.sum(axis=1, keepdims=True)
         rows = np.where(total > 0, rows / np.where(total > 0, total, 1.0), uniform_rows(reachable))
         new = geometric_mean_row(np.maximum(rows, LEAST_SHARE), reachable)
-        settled = np.abs(new - base_row).max() <= 1e-13
+        settled = np.abs(new - base_row).max() <= SETTLED
         base_row = new
         if settled:
             break
     return rows, base_row
 
 
+SETTLED = 1e-13
 # A state that no jump enters loses its share of the base row little by little: no further than this.
 LEAST_SHARE = 1e-300
 
@@ -98,3 +114,12 @@ def geometric_mean_row(rows: Floats, reachable: NDArray[np.bool_]) -> Floats:
             low = nu
     row = np.exp((0.5 * (low + high) + logs) / sizes - 1.0)
     return row / row.sum()
+
+
+def used_moves(jumps: Floats, moves: NDArray[np.bool_], weights: Weights) -> Floats:
+    """e^-cost of each jump when the rows are integrated out: nothing for those in use, ξ_2 for a first one.
+
+    A path that uses a new jump twice pays for it once; to charge each time bounds that from above, so J cannot rise.
+    """
+    first = max(float(np.exp(-weights.shared_row)), LEAST_SHARE)
+    return np.where(moves, np.where(jumps > 0, 1.0, first), 0.0)

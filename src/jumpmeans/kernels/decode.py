@@ -98,7 +98,9 @@ def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap
 
 
 @njit(**JIT)
-def best_path(cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out):
+def best_path(
+    cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out, free_end=False
+):
     """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)).
 
     For each state a queue holds the candidate starts that may still be the best one, oldest first.
@@ -116,6 +118,7 @@ def best_path(cost, end, lam, X, first_running, cand_time, cand_row, n_cand, fro
     cand_time, cand_row, n_cand : the candidates
     from_start, from_state : (>= n_cand, M) work: start of the best dwell that ends at a candidate, state before
     out : (3,) OUT: last state, its start (0 = window start, j + 1 = candidate j), row where all paths died
+    free_end : the running dwell costs nothing, however long
 
     Returns
     -------
@@ -147,7 +150,7 @@ def best_path(cost, end, lam, X, first_running, cand_time, cand_row, n_cand, fro
             q_over[s, 0] = 0.0
             q_index[s, 0] = 0
             count[s] = 1
-        if lam[s] * end < 1.0:
+        if free_end or lam[s] * end < 1.0:
             tail_base[s] = 0.0
 
     row = 0
@@ -227,7 +230,7 @@ def best_path(cost, end, lam, X, first_running, cand_time, cand_row, n_cand, fro
             if W[s] == np.inf:
                 continue
             base = W[s] - C[s]
-            if lam[s] * (end - c) < 1.0 and base < tail_base[s]:
+            if (free_end or lam[s] * (end - c) < 1.0) and base < tail_base[s]:
                 tail_base[s] = base
                 tail_index[s] = j + 1
             n = count[s]

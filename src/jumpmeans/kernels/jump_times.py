@@ -39,7 +39,7 @@ def _between(left, right, l1, l2, run1, run2, x0):
 
 
 @njit(**JIT)
-def _work_through(states, starts, n, end, lam, first_running, work):
+def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
     """Newton with a working set of held jumps.
 
     Slower than projection, but two jumps that a stiff dwell ties together cannot stall it. A jump is held where
@@ -56,7 +56,7 @@ def _work_through(states, starts, n, end, lam, first_running, work):
     for _ in range(min(MAX_NEWTON + 10 * n, 3000)):
         for k in range(n):
             t = (starts[k + 1] if k < K else end) - starts[k]
-            rate = lam[states[k]]
+            rate = last_rate if k == K else lam[states[k]]
             free = (k == K or (k == 0 and first_running)) and rate * t < 1.0
             slope[k] = 0.0 if free else rate - 1.0 / t
             curve[k] = 0.0 if free else 1.0 / (t * t)
@@ -65,7 +65,12 @@ def _work_through(states, starts, n, end, lam, first_running, work):
         for k in range(1, n):
             g = slope[k - 1] - slope[k]
             grad[k] = g
-            size = abs(g) / (lam[states[k - 1]] + lam[states[k]] + np.sqrt(curve[k - 1]) + np.sqrt(curve[k]))
+            size = abs(g) / (
+                lam[states[k - 1]]
+                + (last_rate if k == K else lam[states[k]])
+                + np.sqrt(curve[k - 1])
+                + np.sqrt(curve[k])
+            )
             if not held[k]:
                 inside = max(inside, size)
             if not ((starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)):
@@ -121,7 +126,7 @@ def _work_through(states, starts, n, end, lam, first_running, work):
             for k in range(n):
                 t = (starts[k + 1] if k < K else end) - starts[k]
                 u = (new[k + 1] if k < K else end) - new[k]
-                rate = lam[states[k]]
+                rate = last_rate if k == K else lam[states[k]]
                 if k == K or (k == 0 and first_running):
                     if rate * t >= 1.0 and rate * u >= 1.0:
                         part = rate * (u - t) - np.log1p((u - t) / t)
@@ -160,11 +165,11 @@ def _work_through(states, starts, n, end, lam, first_running, work):
 
 
 @njit(**JIT)
-def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, work):
+def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, work, free_end=False):
     """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; the states stay.
 
     A jump stays between the observations around it; blank rows (not seen, (L,) bool) do not hold it, and
-    rows (IN, OUT) follows where it passes some. work : (8, >= n) scratch.
+    rows (IN, OUT) follows where it passes some. work : (8, >= n) scratch; free_end : the running dwell costs nothing.
 
     Returns the KKT residual: largest projected gradient relative to its terms.
     """
@@ -172,6 +177,7 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
     if K == 0:
         return 0.0
     L = tau.shape[0]
+    last_rate = 0.0 if free_end else lam[states[K]]  # at rate 0 a running dwell is free, however long
     low, high = work[0], work[1]
     for k in range(1, n):
         before = rows[k] - 1
@@ -188,7 +194,8 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
             k = i if sweep == 0 else n - i
             left = starts[k - 1]
             right = starts[k + 1] if k < K else end
-            b = _between(left, right, lam[states[k - 1]], lam[states[k]], first_running and k == 1, k == K, starts[k])
+            rate = last_rate if k == K else lam[states[k]]
+            b = _between(left, right, lam[states[k - 1]], rate, first_running and k == 1, k == K, starts[k])
             b = min(max(b, low[k]), high[k])
             # rounding must not close a complete dwell
             if b > left and (b < right or k == K):
@@ -199,7 +206,7 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
     for _ in range(MAX_NEWTON):
         for k in range(n):
             t = (starts[k + 1] if k < K else end) - starts[k]
-            rate = lam[states[k]]
+            rate = last_rate if k == K else lam[states[k]]
             free = (k == K or (k == 0 and first_running)) and rate * t < 1.0
             slope[k] = 0.0 if free else rate - 1.0 / t
             curve[k] = 0.0 if free else 1.0 / (t * t)
@@ -210,7 +217,12 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
             grad[k] = g
             diag[k] = -1.0 if pinned else curve[k - 1] + curve[k]
             if not pinned:
-                scale = lam[states[k - 1]] + lam[states[k]] + np.sqrt(curve[k - 1]) + np.sqrt(curve[k])
+                scale = (
+                    lam[states[k - 1]]
+                    + (last_rate if k == K else lam[states[k]])
+                    + np.sqrt(curve[k - 1])
+                    + np.sqrt(curve[k])
+                )
                 residual = max(residual, abs(g) / scale)
         if residual <= TOLERANCE:
             break
@@ -245,7 +257,7 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
             for k in range(n):
                 t = (starts[k + 1] if k < K else end) - starts[k]
                 u = (new[k + 1] if k < K else end) - new[k]
-                rate = lam[states[k]]
+                rate = last_rate if k == K else lam[states[k]]
                 if k == K or (k == 0 and first_running):
                     zt, zu = max(rate * t, 1.0), max(rate * u, 1.0)
                     change += (zu - zt) - np.log(zu / zt)
@@ -264,7 +276,7 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
         for k in range(1, n):
             starts[k] = new[k]
     if residual > GOOD_ENOUGH:
-        residual = _work_through(states, starts, n, end, lam, first_running, work)
+        residual = _work_through(states, starts, n, end, lam, first_running, work, last_rate)
     for k in range(1, n):
         while rows[k] > 0 and tau[rows[k] - 1] >= starts[k] and not seen[rows[k] - 1]:
             rows[k] -= 1

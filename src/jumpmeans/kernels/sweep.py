@@ -25,7 +25,7 @@ def sweep_block(
     offsets : (S + 1,) rows of each sequence
     ends, weights : (S,) window lengths and sequence weights
     cost : (n, M), lam : (M,), X : (M, M) as in `best_path`
-    search : (5,) int: base, per_gap, beam, first_running, rounds. One round is a sweep of a fit; many
+    search : (6,) int: base, per_gap, beam, first_running, rounds, free_end. One round is a sweep of a fit; many
         rounds alternate decoding and jump times until the cost no longer falls
     slots : (S + 1,) room of each sequence in states, starts, rows (IN, OUT: current dwells, n_dwells of them)
     row_states : (n,) OUT
@@ -36,7 +36,7 @@ def sweep_block(
     where : (2,) int
         Sequence without any path and the row where it died; -1 if all went well.
     """
-    base, per_gap, beam, first_running, rounds = search
+    base, per_gap, beam, first_running, rounds, free_end = search
     S = ends.shape[0]
     M = lam.shape[0]
     room = 1
@@ -62,7 +62,7 @@ def sweep_block(
             )  # fmt: skip
             value = best_path(
                 cost[first:last], ends[i], lam, X, first_running == 1,
-                cand_time, cand_row, n_cand, from_start, from_state, out,
+                cand_time, cand_row, n_cand, from_start, from_state, out, free_end == 1,
             )  # fmt: skip
             if value == np.inf:
                 where[0] = i
@@ -72,7 +72,10 @@ def sweep_block(
                 break
             before = value
             n_dwells[i] = trace_back(cand_time, cand_row, from_start, from_state, out, states_i, starts_i, rows_i)
-            place_jumps(states_i, starts_i, rows_i, n_dwells[i], tau_i, seen_i, ends[i], lam, first_running == 1, work)
+            place_jumps(
+                states_i, starts_i, rows_i, n_dwells[i], tau_i, seen_i, ends[i], lam, first_running == 1, work,
+                free_end == 1,
+            )  # fmt: skip
         n = n_dwells[i]
         label_rows(states_i, rows_i, n, row_states[first:last])
         add_trajectory(

@@ -1,0 +1,146 @@
+"""The search for the number of states: propose, screen, score by the objective, check births, accept."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engines.base import Dwells, Engine, Sequences
+from ..panel import Panel
+from ..params import Params, Process
+from ..progress import History
+from .descent import Run, descend
+from .em_steps import em_steps
+from .moves import BIRTHS, MOVES, Proposal, Scene, timeline
+from .publish import estimate_process
+from .setup import PSEUDO_COUNT, total_weight
+
+# Sweeps that score a proposal, and how many of each kind are scored in a round.
+TRIAL_SWEEPS = 3
+TRIALS = {"emissions": 3, "pair": 2, "dwells": 1, "merge": 2, "drop": 1}
+# EM steps before the likelihoods of two numbers of states are compared.
+CHECK_STEPS = 20
+# A round whose J is no lower than this, relatively, is no progress.
+LEAST_FALL = 1e-9
+
+
+class Step(NamedTuple):
+    """One accepted move: its kind, the number of states and the objective after it."""
+
+    kind: str
+    n_states: int
+    objective: float
+
+
+class Trial(NamedTuple):
+    """A proposal after a few sweeps of its own."""
+
+    kind: str
+    run: Run
+    dwells: Dwells
+
+
+class Rules(NamedTuple):
+    """What the search may do: kinds of moves, most states, whether births are checked; how long a descent may take."""
+
+    kinds: tuple[str, ...]
+    max_states: int
+    check: bool
+    max_iter: int
+    tol: float
+
+
+def search_states(engine: Engine, panel: Panel, scene: Scene, rules: Rules) -> tuple[Run, list[Step]]:
+    """Accept the move that lowers the objective most, as long as there is one; births must pass the check too.
+
+    The history of the run is that of all accepted descents; so is its timing.
+    """
+    timing = History()
+
+    def settle(params: Params, dwells: Dwells) -> Run:
+        model = scene.model(len(params.rates))
+        return descend(engine, scene.sequences, params, model, rules.max_iter, rules.tol, dwells, timing)
+
+    run = settle(scene.params, scene.dwells)
+    path = [Step("start", len(run.params.rates), run.cost.total)]
+    history = list(run.history)
+    known = evidence(engine, panel, scene, scene.dwells, run) if rules.check else 0.0
+    while True:
+        scene = scene._replace(params=run.params, stats=run.stats)
+        for trial in trials(engine, scene, rules):
+            if not lower(trial.run.cost.total, run.cost.total):
+                continue
+            if rules.check:
+                found = evidence(engine, panel, scene, trial.dwells, trial.run)
+                if trial.kind in BIRTHS and found <= known:
+                    continue
+                known = found
+            timing.add(trial.run.cost.total)
+            scene = scene._replace(dwells=trial.dwells)
+            run = settle(trial.run.params, trial.dwells)
+            history += [trial.run.cost, *run.history]
+            path.append(Step(trial.kind, len(run.params.rates), run.cost.total))
+            break
+        else:
+            return run._replace(history=history, timing=timing), path
+
+
+def lower(new: float, old: float) -> bool:
+    """Whether the objective fell by more than rounding."""
+    return new < old - LEAST_FALL * abs(old)
+
+
+def trials(engine: Engine, scene: Scene, rules: Rules) -> list[Trial]:
+    """The most promising proposals of each kind after a few sweeps, lowest objective first."""
+    out = []
+    for proposal in screened(scene, rules.kinds, len(scene.params.rates) < rules.max_states):
+        params = proposal.make()
+        dwells = copy_dwells(scene.dwells)
+        model = scene.model(len(params.rates))
+        run = descend(engine, scene.sequences, params, model, TRIAL_SWEEPS, 0.0, dwells)
+        out.append(Trial(proposal.kind, run, dwells))
+    return sorted(out, key=lambda trial: trial.run.cost.total)
+
+
+def screened(scene: Scene, kinds: tuple[str, ...], may_grow: bool) -> list[Proposal]:
+    """Of each kind of move, the few of lowest expected objective."""
+    time = timeline(scene.sequences, scene.dwells, bool(scene.model(1).search.first_running))
+    chosen: list[Proposal] = []
+    for kind in kinds:
+        if kind in BIRTHS and not may_grow:
+            continue
+        found = sorted(MOVES[kind](scene, time), key=lambda proposal: proposal.expected)
+        chosen += found[: TRIALS[kind]]
+    return chosen
+
+
+def evidence(engine: Engine, panel: Panel, scene: Scene, dwells: Dwells, run: Run) -> float:
+    """Log-likelihood of the process behind the trajectories after some EM steps, less the price of its parameters.
+
+    A state adds its emission, a rate and a share of the base row: each costs half the logarithm of the number of
+    observations. Dividing noise gains less than that; docs/choices.md has the null panels.
+    """
+    M = len(run.params.rates)
+    moves = scene.model(M).moves
+    process = estimate_process(panel, dwells, run.stats, run.params, moves, PSEUDO_COUNT, np.arange(M))
+    process = em_steps(engine, scene.sequences, process, moves, CHECK_STEPS, PSEUDO_COUNT)
+    return log_likelihood(engine, scene.sequences, process) - price(process, total_weight(panel))
+
+
+def log_likelihood(engine: Engine, sequences: Sequences, process: Process) -> float:
+    """Weighted log-likelihood of all sequences."""
+    return float(sequences.weights @ engine.smooth(sequences, process)[1])
+
+
+def price(process: Process, n: float) -> float:
+    """Half the logarithm of the number of observations for every parameter."""
+    return 0.5 * np.log(max(n, 2.0)) * len(process.rates) * (process.emission.n_free + 2)
+
+
+def copy_dwells(dwells: Dwells) -> Dwells:
+    """Dwells to write into, the others being kept."""
+    return Dwells(
+        dwells.slots, dwells.states.copy(), dwells.starts.copy(), dwells.rows.copy(), dwells.counts.copy(),
+        dwells.row_states.copy(),
+    )  # fmt: skip

@@ -1,0 +1,286 @@
+"""JUMP-means for a number of states that is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..emissions import Record
+from ..engines import get_engine
+from ..engines.base import Dwells, NoPathError, Sequences
+from ..objective import Weights
+from ..panel import Panel
+from ..params import Params
+from ..structure import Structure
+from .base import Floats, as_panel, no_path
+from .births import Rules, Step, search_states
+from .descent import Model, Run, descend
+from .model import JumpModel
+from .moves import MOVES, Scene
+from .setup import (
+    check_distinct,
+    emission_weights,
+    even_jumps,
+    make_search,
+    number,
+    sample_panel,
+    states_and_emission,
+    total_weight,
+    typical_gap,
+)
+from .start import row_features, start_emission, start_rows
+
+# ξ_1 per observation. Small: that a birth is no noise is for the check to say.
+STATE_COST = 0.015
+# Pseudo-counts of symbols are those of so many states, however many there will be.
+USUAL_STATES = 5
+# The number of states is looked for on no more rows than this; the last descent sees them all.
+SEARCH_ROWS = 50_000
+
+
+class InfiniteJumpMeans(JumpModel):
+    """Trajectories of a Markov jump process whose number of states is learned, from irregular looks at it.
+
+    Minimises the nonparametric objective of JUMP-means (Huggins et al. 2015), in which every state has its price and
+    the rows of jump probabilities are drawn to a shared base row. States are born, merged and dropped as long as that
+    lowers the objective; a birth must also pass a check that does not reward noise: the log-likelihood of the Markov
+    process, after some EM steps, must rise by more than half the logarithm of the number of observations for every
+    parameter that the new state adds.
+
+    Parameters
+    ----------
+    emission : str or list of str
+        Family of each value column: "direct" (the label is the state), "categorical", "gaussian",
+        "laplace", "poisson", "exponential" or "bernoulli".
+    max_states : int
+        Most states there can be.
+    states : list, optional
+        Labels of directly observed states, when some may never have been seen; fixes their order.
+    state_cost : float or "auto"
+        ξ_1, price of a state; auto: 0.015 for every observation.
+    shared_row_weight : float or "auto"
+        ξ_2, pull of every row of jump probabilities to the base row; auto: 1, but for states hidden behind symbols a
+        tenth of the observations, for the reason given at `JumpMeans.pseudo_count`.
+    prior_time : float or "auto"
+        γ, time that each state is taken to have been seen for before; auto: the median gap.
+    emission_weight, transition_weight : float or "auto"
+        ζ (one for each column) and ξ, as in `JumpMeans`.
+    objective : "corrected", "printed" or "integrated"
+        The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells; as printed in the
+        paper, with K in place of K + ξ_2 and running dwells free; or the supplement's one with the rows integrated
+        out, in which a state pays ξ_2 for every further state that it is followed by.
+    moves : "all", "paper", or a list from "pair", "emissions", "dwells", "merge", "drop"
+        Changes of the number of states that are tried: what is entered from one state by a jump to another, the rows
+        of a state in two clusters, its short dwells, two states as one, a state given up. "paper" is the first alone.
+    check : bool
+        Whether births are checked; False is the algorithm of the paper.
+    start_states : int
+        Number of states to start from.
+    structure : Structure, optional
+        Moves that may happen, for directly observed states.
+    engine, max_iter, tol, random_state, jumps_per_gap, search, first_dwell, refine
+        As in `JumpMeans`.
+
+    Attributes
+    ----------
+    n_states_ : int
+        Number of states found.
+    base_row_ : (M,)
+        π_0, the row that all rows are drawn to; None for the integrated objective.
+    path_ : list of Step
+        Kind, number of states and objective after the start and after each accepted move.
+    trajectories_, objective_, objective_history_, cost_, rates_, transition_probs_, emission_, process_, states_, \
+n_iter_, converged_, history_
+        As in `JumpMeans`. The objective never rises over the sweeps of the accepted descents.
+
+    Notes
+    -----
+    The labels of directly observed states are the states: none is born, and what this model adds is the base row and
+    γ. The part of the rows for states not yet seen tends to 0 at the fixed point of rows and base row, and is left
+    out. Of more than 50,000 rows, the number of states is looked for on some of the sequences (of long ones, on their
+    beginning), spread evenly; `path_` then speaks of these, and one last descent sees all.
+
+    Examples
+    --------
+    >>> import jumpmeans as jm
+    >>> process = jm.Process([0.2, 0.2], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0, 4], sds=1))
+    >>> panel, _ = jm.simulate(process, 50, 20, random_state=0)
+    >>> jm.InfiniteJumpMeans().fit(panel).n_states_
+    2
+    """
+
+    n_states_: int
+    path_: list[Step]
+
+    def __init__(
+        self,
+        *,
+        emission: str | Sequence[str] = "gaussian",
+        max_states: int = 64,
+        states: Sequence[Any] | None = None,
+        state_cost: float | str = "auto",
+        shared_row_weight: float | str = "auto",
+        prior_time: float | str = "auto",
+        emission_weight: float | Sequence[float] | str = "auto",
+        transition_weight: float | str = "auto",
+        objective: str = "corrected",
+        moves: str | Sequence[str] = "all",
+        check: bool = True,
+        start_states: int = 1,
+        structure: Structure | None = None,
+        engine: Any = "threads",
+        max_iter: int = 300,
+        tol: float = 1e-9,
+        random_state: Any = 0,
+        jumps_per_gap: int | str = "auto",
+        search: str = "exact",
+        first_dwell: str = "complete",
+        refine: int | str = "auto",
+    ) -> None:
+        self.emission = emission
+        self.max_states = max_states
+        self.states = states
+        self.state_cost = state_cost
+        self.shared_row_weight = shared_row_weight
+        self.prior_time = prior_time
+        self.emission_weight = emission_weight
+        self.transition_weight = transition_weight
+        self.objective = objective
+        self.moves = moves
+        self.check = check
+        self.start_states = start_states
+        self.structure = structure
+        self.engine = engine
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.jumps_per_gap = jumps_per_gap
+        self.search = search
+        self.first_dwell = first_dwell
+        self.refine = refine
+
+    def fit(self, panel: Any, y: None = None) -> Self:
+        """Fit to a panel, or to a frame with columns id, time and value."""
+        panel = as_panel(panel)
+        self._check_options()
+        usual = USUAL_STATES if self._is_hidden() else None
+        labels, blank = states_and_emission(panel, self.emission, usual, self.states, "auto")
+        weights = self._weights(panel, blank, blank.encode(panel))
+        try:
+            if blank.is_direct:
+                run, model = self._fit_labels(panel, blank, weights, labels)
+            else:
+                run, model = self._fit_hidden(panel, blank, weights)
+        except NoPathError as error:
+            raise no_path(panel, error, "the allowed moves") from None
+        self.n_states_ = len(run.params.rates)
+        sequences = Sequences.from_panel(panel, run.params.emission.encode(panel))
+        self._publish(panel, sequences, run, model, labels if blank.is_direct else np.arange(self.n_states_))
+        return self
+
+    def _is_hidden(self) -> bool:
+        return "direct" not in ([self.emission] if isinstance(self.emission, str) else list(self.emission))
+
+    def _model(self, weights: Weights, moves: NDArray[np.bool_]) -> Model:
+        search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
+        return Model(weights, moves, search._replace(free_end=int(not weights.running)))
+
+    def _fit_labels(self, panel: Panel, blank: Record, weights: Weights, labels: NDArray[Any]) -> tuple[Run, Model]:
+        """Directly observed states: nothing is born."""
+        moves = (self.structure or Structure()).allowed_moves(labels)
+        model = self._model(weights, moves)
+        x = blank.encode(panel)
+        M = len(labels)
+        start = Params(
+            np.asarray(moves.any(axis=1)) / typical_gap(panel),
+            start_rows(blank, x, panel, moves, "data"),
+            blank,
+            np.full(M, 1.0 / M),
+        )
+        sequences = Sequences.from_panel(panel, x)
+        run = descend(get_engine(self.engine), sequences, start, model, self.max_iter, self.tol)
+        self.path_ = [Step("start", M, run.cost.total)]
+        return run, model
+
+    def _fit_hidden(self, panel: Panel, blank: Record, weights: Weights) -> tuple[Run, Model]:
+        """Hidden states: look for their number, on a sample if there is much, then descend on all."""
+        if self.structure is not None:
+            raise ValueError(
+                "structure must be None for hidden states, whose number is not known before; use JumpMeans(n_states, "
+                "structure=...), or emission='direct'."
+            )
+        engine = get_engine(self.engine)
+        few = sample_panel(panel, SEARCH_ROWS)
+        share = total_weight(few) / max(total_weight(panel), 1e-300)
+        run, path = self._search(few, blank, weights._replace(state_cost=weights.state_cost * share))
+        self.path_ = path
+        model = self._model(weights, every_move(len(run.params.rates)))
+        if few is not panel:
+            sequences = Sequences.from_panel(panel, blank.encode(panel))
+            run = descend(engine, sequences, run.params, model, self.max_iter, self.tol)
+        return run, model
+
+    def _search(self, panel: Panel, blank: Record, weights: Weights) -> tuple[Run, list[Step]]:
+        M = min(self.start_states, self.max_states)
+        blank = blank.permute(np.zeros(M, np.int64))
+        x = blank.encode(panel)
+        check_distinct(panel, blank, x)
+        rng = np.random.default_rng(self.random_state)
+        gap = typical_gap(panel)
+        start = Params(
+            np.full(M, 1.0 / gap) if M > 1 else np.zeros(1),
+            np.ones((M, M)) if weights.integrated else np.full((M, M), 1.0 / M),
+            start_emission(blank, x, panel, "data", rng, first=True),
+            None if weights.integrated else np.full(M, 1.0 / M),
+        )
+        sequences = Sequences.from_panel(panel, x)
+        model = self._model(weights, every_move(M))
+        scene = Scene(
+            sequences,
+            Dwells.blank(sequences, model.search.per_gap),
+            start,
+            row_features(blank, x, panel),
+            1.0 / gap,
+            lambda n: model._replace(moves=every_move(n)),
+        )
+        rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, self.tol)
+        return search_states(get_engine(self.engine), panel, scene, rules)
+
+    def _kinds(self) -> tuple[str, ...]:
+        if isinstance(self.moves, str):
+            if self.moves not in ("all", "paper"):
+                raise ValueError(f"moves must be 'all', 'paper' or a list from {list(MOVES)}, got {self.moves!r}.")
+            return tuple(MOVES) if self.moves == "all" else ("pair",)
+        for kind in self.moves:
+            if kind not in MOVES:
+                raise ValueError(f"moves must be 'all', 'paper' or a list from {list(MOVES)}, got {kind!r} in it.")
+        return tuple(self.moves)
+
+    def _weights(self, panel: Panel, blank: Record, x: Floats) -> Weights:
+        """Hyperparameters as numbers; "auto" ones follow the data's own units."""
+        symbols = not blank.is_direct and all(column.is_symbolic for column in blank.columns)
+        pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
+        shared = number("shared_row_weight", self.shared_row_weight, pull)
+        printed, integrated = self.objective == "printed", self.objective == "integrated"
+        xi = number("transition_weight", self.transition_weight, 1.0)
+        # where the pull stands for even counts, it is no number of earlier dwells
+        count = 1.0 if isinstance(self.shared_row_weight, str) else shared
+        return Weights(
+            transition=1.0 if integrated else xi,
+            emission=emission_weights(self.emission_weight, blank, x, panel),
+            prior_count=0.0 if printed else count,
+            prior_time=number("prior_time", self.prior_time, typical_gap(panel)),
+            jump_pseudo_count=0.0,
+            state_cost=number("state_cost", self.state_cost, STATE_COST * total_weight(panel)),
+            shared_row=shared,
+            running=not printed,
+            integrated=integrated,
+        )
+
+
+def every_move(n: int) -> NDArray[np.bool_]:
+    """(n, n) all moves."""
+    return ~np.eye(n, dtype=bool)
