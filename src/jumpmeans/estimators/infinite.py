@@ -35,10 +35,12 @@ from .start import row_features, start_emission, start_rows
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
 STATE_COST = 0.015
+# ζ of hidden symbols. Between two states a jump is free, among three it is not: at 1, noisy symbols stay at two.
+SYMBOL_WEIGHT = 2.0
 # Pseudo-counts of symbols are those of so many states, however many there will be.
-USUAL_STATES = 5
+USUAL_STATES = 20
 # The number of states is looked for on no more rows than this; the last descent sees them all.
-SEARCH_ROWS = 50_000
+SEARCH_ROWS = 25_000
 
 
 class InfiniteJumpMeans(JumpModel):
@@ -67,7 +69,7 @@ class InfiniteJumpMeans(JumpModel):
     prior_time : float or "auto"
         γ, time that each state is taken to have been seen for before; auto: the median gap.
     emission_weight, transition_weight : float or "auto"
-        ζ (one for each column) and ξ, as in `JumpMeans`.
+        ζ (one for each column) and ξ, as in `JumpMeans`; auto for states hidden behind symbols: ζ = 2.
     objective : "corrected", "printed" or "integrated"
         The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells; as printed in the
         paper, with K in place of K + ξ_2 and running dwells free; or the supplement's one with the rows integrated
@@ -100,7 +102,7 @@ n_iter_, converged_, history_
     -----
     The labels of directly observed states are the states: none is born, and what this model adds is the base row and
     γ. The part of the rows for states not yet seen tends to 0 at the fixed point of rows and base row, and is left
-    out. Of more than 50,000 rows, the number of states is looked for on some of the sequences (of long ones, on their
+    out. Of more than 25,000 rows, the number of states is looked for on some of the sequences (of long ones, on their
     beginning), spread evenly; `path_` then speaks of these, and one last descent sees all.
 
     Examples
@@ -264,13 +266,16 @@ n_iter_, converged_, history_
         symbols = not blank.is_direct and all(column.is_symbolic for column in blank.columns)
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
         shared = number("shared_row_weight", self.shared_row_weight, pull)
+        emission = emission_weights(self.emission_weight, blank, x, panel)
+        if symbols and isinstance(self.emission_weight, str):
+            emission = SYMBOL_WEIGHT * emission
         printed, integrated = self.objective == "printed", self.objective == "integrated"
         xi = number("transition_weight", self.transition_weight, 1.0)
         # where the pull stands for even counts, it is no number of earlier dwells
         count = 1.0 if isinstance(self.shared_row_weight, str) else shared
         return Weights(
             transition=1.0 if integrated else xi,
-            emission=emission_weights(self.emission_weight, blank, x, panel),
+            emission=emission,
             prior_count=0.0 if printed else count,
             prior_time=number("prior_time", self.prior_time, typical_gap(panel)),
             jump_pseudo_count=0.0,
