@@ -156,9 +156,8 @@ class InfinitePaths:
         sequence = np.repeat(np.arange(len(sequences.ends)), np.diff(sequences.offsets))
         counts = np.bincount(sequence[change], minlength=len(sequences.ends))
         starts = np.where(opens, 0.0, sequences.tau)[change]
-        return cls.of(sequences, np.concatenate([[0], np.cumsum(counts)]), row_states[change].astype(np.int32), starts)[
-            0
-        ]
+        dwells = np.concatenate([[0], np.cumsum(counts)])
+        return cls.of(sequences, dwells, row_states[change].astype(np.int32), starts)[0]
 
     def to_dwells(self) -> Dwells:
         """All paths in the layout of `publish_trajectories`."""
