@@ -89,6 +89,19 @@ class Sequences:
         i, j = self.blocks[b], self.blocks[b + 1]
         return slice(i, j), slice(self.offsets[i], self.offsets[j])
 
+    def part(self, first: int, last: int) -> Sequences:
+        """The sequences of blocks first, ..., last - 1 alone."""
+        i, j = self.blocks[first], self.blocks[last]
+        lines = slice(self.offsets[i], self.offsets[j])
+        return Sequences(
+            self.tau[lines],
+            self.offsets[i : j + 1] - self.offsets[i],
+            self.ends[i:j],
+            self.weights[i:j],
+            self.x[lines],
+            self.blocks[first : last + 1] - i,
+        )
+
     @property
     def longest_gap(self) -> float:
         """No gap, window ends included, is longer."""

@@ -20,13 +20,17 @@ def maximise(
 ) -> Process:
     """Process of highest expected log-likelihood; states without any time keep what they have.
 
-    `pseudo_count` is added to every allowed jump and first state (and is in the emission already); `shared` is what
-    the spread of a state leans on the others by (`Column.with_scale`).
+    `pseudo_count` is added to every first state and allowed jump, with the time that so many jumps take at the common
+    rate (and is in the emission already); `shared` is what the spread of a state leans on the others by
+    (`Column.with_scale`).
     """
     time = np.maximum(np.diag(expected.integrals), 0.0)
     jumps = np.maximum(process.generator() * expected.integrals, 0.0)
     np.fill_diagonal(jumps, 0.0)
     exits = jumps.sum(axis=1)
+    if exits.sum() > 0:
+        extra = pseudo_count * moves.sum(axis=1)
+        exits, time = exits + extra, time + extra * (time.sum() / exits.sum())
     rates = np.where(time > 0, exits / np.where(time > 0, time, 1.0), process.rates)
     first = expected.first + pseudo_count
     return Process(
@@ -46,7 +50,7 @@ def em_steps(
     n_steps: int,
     pseudo_count: float,
 ) -> Process:
-    """The process after n closing steps, with `pseudo_count` for all counts."""
+    """The process after n closing steps, with `pseudo_count` more of everything that is counted."""
     process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
     for _ in range(n_steps):
         process = maximise(process, engine.expect(sequences, process), moves, pseudo_count, SHARED_READINGS)
