@@ -128,7 +128,10 @@ class Record:
 
     def log_units(self, x: Floats) -> Floats:
         """(n,) logarithm of the units of the values present in each row."""
-        return np.isfinite(x).astype(np.float64) @ np.log([column.unit for column in self.columns])
+        units = np.array([column.unit for column in self.columns])
+        if np.all(units == 1.0):
+            return np.zeros(len(x))
+        return np.isfinite(x).astype(np.float64) @ np.log(units)
 
     def log_density(self, x: Floats) -> Floats:
         """(n, M) log-density of each row under each state."""
