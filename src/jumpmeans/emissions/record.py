@@ -149,9 +149,12 @@ class Record:
         """Emission that minimises the cost of the assigned rows."""
         return Record(column.update(s) for column, s in zip(self.columns, stats, strict=True))
 
-    def with_scales(self, stats: tuple[Any, ...], shared: float = 1.0) -> Record:
+    def with_scales(self, stats: tuple[Any, ...], shared: float = 1.0, floors: Floats | None = None) -> Record:
         """The same emission with the spreads that densities need; see `Column.with_scale`."""
-        return Record(column.with_scale(s, shared) for column, s in zip(self.columns, stats, strict=True))
+        least = [None] * len(self.columns) if floors is None else floors.tolist()
+        return Record(
+            column.with_scale(s, shared, floor) for column, s, floor in zip(self.columns, stats, least, strict=True)
+        )
 
     def with_pseudo_count(self, count: float) -> Record:
         """The same emission with another pseudo-count for its updates."""

@@ -16,13 +16,18 @@ SHARED_READINGS = 300.0
 
 
 def maximise(
-    process: Process, expected: Expected, moves: NDArray[np.bool_], pseudo_count: float = 0.0, shared: float = 0.0
+    process: Process,
+    expected: Expected,
+    moves: NDArray[np.bool_],
+    pseudo_count: float = 0.0,
+    shared: float = 0.0,
+    floors: NDArray[np.float64] | None = None,
 ) -> Process:
     """Process of highest expected log-likelihood; states without any time keep what they have.
 
     `pseudo_count` is added to every first state and allowed jump, with the time that so many jumps take at the common
-    rate (and is in the emission already); `shared` is what the spread of a state leans on the others by
-    (`Column.with_scale`).
+    rate (and is in the emission already); `shared` is what the spread of a state leans on the others by,
+    `floors` (D,) the least spread of each column (`Column.with_scale`).
     """
     time = np.maximum(np.diag(expected.integrals), 0.0)
     jumps = np.maximum(process.generator() * expected.integrals, 0.0)
@@ -37,7 +42,7 @@ def maximise(
         np.where(moves.any(axis=1), rates, 0.0),
         transition_rows(jumps, pseudo_count, moves, process.transition_probs),
         first / first.sum(),
-        process.emission.update(expected.emission).with_scales(expected.emission, shared),
+        process.emission.update(expected.emission).with_scales(expected.emission, shared, floors),
         process.states,
     )
 
