@@ -308,6 +308,22 @@ def test_start_from_jump_means():
     np.testing.assert_allclose(model.emission_.means, scratch.emission_.means, atol=1e-4)
 
 
+def test_a_clone_keeps_its_start():
+    panel = panel_of("gaussian", n_sequences=30)
+    fitted = jm.JumpMeans(3, emission="gaussian", refine=0).fit(panel)
+    rng = np.random.default_rng(0)
+    model = EM(start=fitted, max_iter=500, engine=Threads(1), random_state=rng)
+    again = clone(model)
+    assert again.start is fitted and again.random_state is not rng and not hasattr(again, "process_")
+    assert again.fit(panel).log_likelihood_ == model.fit(panel).log_likelihood_
+
+
+@pytest.mark.parametrize("tol", ["auto", -1.0, np.nan])
+def test_tol_must_be_a_number(tol):
+    with pytest.raises(ValueError, match=f"tol must be a finite number >= 0, got {tol!r}"):
+        EM(2, tol=tol).fit(panel_of("gaussian", n_sequences=3))
+
+
 def test_start_from_a_process_with_zeros():
     """A start cannot forbid what the structure allows."""
     panel = panel_of("direct", n_sequences=100)
@@ -481,7 +497,7 @@ def test_one_state():
         ({"n_states": 0}, "n_states must be an integer of at least 1, got 0"),
         ({"n_states": 3, "n_init": 0}, "n_init must be an integer of at least 1"),
         ({"n_states": 3, "max_iter": 0}, "max_iter must be an integer of at least 1"),
-        ({"n_states": 3, "tol": -1.0}, "tol must be .* a finite number >= 0"),
+        ({"n_states": 3, "tol": -1.0}, "tol must be a finite number >= 0, got -1.0"),
         ({}, "n_states must be given for hidden states"),
         ({"start": 5}, "start must be a Process or a fitted model with process_, got 5"),
         ({"start": jm.Process([0.0], [[0.0]]), "n_states": 2}, "n_states=2 must equal the number of states of start"),

@@ -1,5 +1,7 @@
 """JumpMeans as its users meet it: labels, options, edge cases, messages, and what it must show on known data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -226,3 +228,59 @@ def test_little_data_sets_show_what_the_big_ones_do():
     limit = percent_wrong(Known(process).predict_value(masked, "posterior"), held)
     baseline = percent_wrong(MostCommon(emission="direct").fit(masked).predict_value(masked), held)
     assert recovered(baseline, percent_wrong(model.predict_value(masked, "posterior"), held), limit) > 80
+
+
+@pytest.mark.slow
+def test_closing_steps_recover_hidden_states():
+    """Six data sets of Synthetic 2 at mean gap 0.3: share of most common → limit that each read-out recovers."""
+    errors = []
+    for seed in range(6):
+        process, panel, _ = synthetic_2(seed)
+        masked, held = jm.hold_out(panel, 0.3, random_state=seed)
+        model = jm.JumpMeans(5, emission="categorical").fit(masked)
+        read_outs = (
+            MostCommon(emission="direct").fit(masked).predict_value(masked),
+            model.predict_value(masked),
+            model.predict_value(masked, "posterior"),
+            Known(process).predict_value(masked, "posterior"),
+        )
+        errors.append([percent_wrong(values, held) for values in read_outs])
+    baseline, trajectory, posterior, limit = np.mean(errors, axis=0)
+    print(f"posterior {recovered(baseline, posterior, limit):.0f} %, ", end="")
+    print(f"trajectory {recovered(baseline, trajectory, limit):.0f} %")
+    assert recovered(baseline, posterior, limit) >= 95
+    assert recovered(baseline, trajectory, limit) >= 65
+
+
+def symbols_panel():
+    rho = [[0.5, 0.3, 0.2], [0.1, 0.3, 0.6], [0.3, 0.4, 0.3]]
+    process = jm.Process(
+        [0.5, 1.0, 3.0], [[0, 0.5, 0.5], [0.5, 0, 0.5], [0.9, 0.1, 0]], emission=jm.emissions.Categorical(rho)
+    )
+    panel, _ = jm.simulate(process, 80, 12, mean_gap=0.4, random_state=1)
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], panel.n_sequences)
+    masked, _ = jm.hold_out(replace(panel, weights=weights), 0.2, random_state=0)
+    return masked
+
+
+def test_a_trajectory_shows_what_is_expected_where_it_is_in_a_state(monkeypatch):
+    panel = symbols_panel()
+    model = jm.JumpMeans(3, emission="categorical", refine=5, n_init=1).fit(panel)
+    states, posterior = model.predict(panel), model.predict_proba(panel)
+    values, weights = model.predict_value(panel), np.repeat(panel.weights, panel.lengths)
+    for m in np.unique(states):
+        own = states == m
+        chances = weights[own] @ posterior[own] @ model.process_.emission.probs
+        assert np.all(values[own] == model.process_.emission.columns[0].symbols[chances.argmax()])
+    # the same from any number of blocks at a time
+    monkeypatch.setattr("jumpmeans.estimators.publish.BLOCKS_AT_ONCE", 1)
+    again = jm.JumpMeans(3, emission="categorical", refine=5, n_init=1).fit(panel)
+    np.testing.assert_array_equal(again.predict_value(panel), values)
+
+
+def test_without_closing_steps_a_state_shows_its_own_symbol():
+    panel = symbols_panel()
+    model = jm.JumpMeans(3, emission="categorical", refine=0, n_init=1).fit(panel)
+    np.testing.assert_array_equal(
+        model.predict_value(panel), model.emission_.columns[0].state_values()[model.predict(panel)]
+    )

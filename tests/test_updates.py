@@ -10,9 +10,12 @@ from scipy.optimize import minimize_scalar
 
 import reference
 from jumpmeans.emissions import Bernoulli, Categorical, Exponential, Gaussian, Laplace, Poisson
+from jumpmeans.engines.base import Expected
+from jumpmeans.estimators.em_steps import maximise
 from jumpmeans.estimators.updates import exact_rate, exact_rates, transition_rows, uniform_rows
 from jumpmeans.kernels.stats import add_trajectory, label_rows
 from jumpmeans.objective import Stats, Weights, complete_cost, jump_costs, prior_cost, running_cost
+from jumpmeans.params import Process
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -316,3 +319,28 @@ def test_rows_get_their_state_by_index():
     row_states = np.full(6, -1, np.int32)
     label_rows(np.array([2, 0, 1], np.int32), np.array([0, 2, 6], np.int32), 3, row_states)
     assert row_states.tolist() == [2, 2, 0, 0, 0, 0]
+
+
+# --------------------------------------------------------------- closing EM steps
+
+
+def test_pseudo_counts_of_a_closing_step_lean_on_the_common_rate():
+    """Every allowed jump happened α more times, in the time that takes at the rate of all states together."""
+    moves = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]], dtype=bool)
+    process = Process([2.0, 1.0, 0.0], [[0, 0.5, 0.5], [1, 0, 0], [0, 0, 0]], emission=Gaussian([0.0, 1.0, 2.0], 1.0))
+    integrals = np.array([[4.0, 3.0, 2.0], [5.0, 6.0, 1.0], [0.0, 0.0, 10.0]])
+    stats = process.emission.soft_stats(np.zeros((1, 1)), np.ones((1, 3)))
+    expected = Expected(integrals, np.ones(3), stats, np.zeros(1))
+    n = np.array([[0.0, 3.0, 2.0], [5.0, 0.0, 0.0]])
+    plain = maximise(process, expected, moves)
+    np.testing.assert_allclose(plain.rates, [5 / 4, 5 / 6, 0.0], rtol=1e-14)
+    common = 10.0 / 20.0
+    leaning = maximise(process, expected, moves, pseudo_count=0.5)
+    np.testing.assert_allclose(leaning.rates, [6 / (4 + 1 / common), 5.5 / (6 + 0.5 / common), 0.0], rtol=1e-14)
+    np.testing.assert_allclose(leaning.transition_probs[0], (n[0] + [0, 0.5, 0.5]) / 6, rtol=1e-14)
+    still = maximise(process, expected._replace(integrals=np.diag([1.0, 0.0, 1.0])), moves, pseudo_count=0.5)
+    assert still.rates.tolist() == [
+        0.0,
+        1.0,
+        0.0,
+    ]  # no jumps at all: no common rate; a state without time keeps its own

@@ -9,13 +9,12 @@ A leap that would lower the likelihood is not made: an EM step, which cannot, ta
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..emissions import Bernoulli, Categorical, Column, Exponential, Gaussian, Laplace, Poisson, Record
+from ..emissions import Bernoulli, Categorical, Column, Exponential, Gaussian, Poisson, Record
 from ..engines.base import Engine, Expected, NoPathError, Sequences
 from ..estimators.em_steps import maximise
 from ..params import Process
@@ -58,28 +57,9 @@ class Climb(NamedTuple):
 def look(task: Task, process: Process) -> Point:
     """One pass over the data."""
     expected = task.engine.expect(task.sequences, process)
-    image = maximise(process, expected, task.moves)
-    columns = zip(image.emission.columns, expected.emission, task.floors, strict=True)
-    image = replace(image, emission=Record(likeliest_scale(*column) for column in columns))
+    # a floor that moved with the fit could lower the likelihood
+    image = maximise(process, expected, task.moves, floors=task.floors)
     return Point(process, float(task.sequences.weights @ expected.log_lik), expected, image)
-
-
-def likeliest_scale(column: Column, stats: Any, floor: float) -> Column:
-    """The column with the likeliest spread of each state, but none below a fixed floor.
-
-    The floor of `with_scale` moves with the fit, so that the likelihood could fall.
-    """
-    if isinstance(column, Gaussian):
-        moved = column.means - stats.reference
-        squares = 2.0 * (stats.cost - moved * stats.shift) + stats.weight * moved**2
-        variances = np.maximum(squares, 0.0) / np.maximum(stats.weight, 1e-300)
-        return Gaussian(column.means, np.maximum(np.sqrt(variances), floor))
-    if isinstance(column, Laplace):
-        weight = np.bincount(stats.states, weights=stats.weights, minlength=column.n_states)
-        deviations = stats.weights * np.abs(stats.x - column.medians[stats.states])
-        total = np.bincount(stats.states, weights=deviations, minlength=column.n_states)
-        return Laplace(column.medians, np.maximum(total / np.maximum(weight, 1e-300), floor))
-    return column
 
 
 class Part(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..emissions import Gaussian, Laplace, Record
@@ -140,11 +141,17 @@ class EM(MarkovReadOut):
         self.accelerate = accelerate
         self.random_state = random_state
 
+    def __sklearn_clone__(self) -> Self:
+        # the model to start from is data: a clone that forgot its fit would be of no use
+        options = self.get_params(deep=False)
+        start = options.pop("start")
+        return type(self)(start=start, **{name: clone(value, safe=False) for name, value in options.items()})
+
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
         for name in ("n_states", "n_init", "max_iter"):
             check_count(name, getattr(self, name), 1)
-        tol = number("tol", self.tol, 1e-8)
+        tol = number("tol", self.tol)
         panel = as_panel(panel)
         rng = np.random.default_rng(self.random_state)
         given = None if self.start is None else self._given_start()

@@ -206,11 +206,12 @@ class Gaussian(MeanColumn):
     def total(self, stats: MeanStats) -> float:
         return float(0.5 * self._squares(stats).sum())
 
-    def with_scale(self, stats: MeanStats, shared: float = 1.0) -> Self:
+    def with_scale(self, stats: MeanStats, shared: float = 1.0, floor: float | None = None) -> Self:
         squares = self._squares(stats)
         pooled = squares.sum() / max(stats.weight.sum(), 1e-300)
         own = np.sqrt((squares + shared * pooled) / np.maximum(stats.weight + shared, 1e-300))
-        floor = SCALE_FLOOR * np.sqrt(pooled) or 1e-8 * max(1.0, float(np.abs(self.means).max()))
+        if floor is None:
+            floor = SCALE_FLOOR * np.sqrt(pooled) or 1e-8 * max(1.0, float(np.abs(self.means).max()))
         return self._copy(sds=np.maximum(own, floor))
 
     def unit_log_density(self, x: Floats) -> Floats:

@@ -84,10 +84,11 @@ class Column(ABC):
         """Cost of the pseudo-counts, if any."""
         return 0.0
 
-    def with_scale(self, stats: Any, shared: float = 1.0) -> Self:
+    def with_scale(self, stats: Any, shared: float = 1.0, floor: float | None = None) -> Self:
         """The same emission with the spread that its density needs, from the assigned values.
 
         A state of few values leans on the others as if it had `shared` more values of the common spread.
+        None goes below the floor: by default a share of the common spread, which moves with the fit.
         """
         return self
 

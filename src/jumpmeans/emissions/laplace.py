@@ -91,12 +91,13 @@ class Laplace(Column):
     def total(self, stats: AssignedValues) -> float:
         return float(stats.weights @ np.abs(stats.x - self.medians[stats.states]))
 
-    def with_scale(self, stats: AssignedValues, shared: float = 1.0) -> Self:
+    def with_scale(self, stats: AssignedValues, shared: float = 1.0, floor: float | None = None) -> Self:
         deviation = stats.weights * np.abs(stats.x - self.medians[stats.states])
         count = np.bincount(stats.states, weights=stats.weights, minlength=self.n_states)
         sums = np.bincount(stats.states, weights=deviation, minlength=self.n_states)
         pooled = float(sums.sum() / max(count.sum(), 1e-300))
-        floor = SCALE_FLOOR * pooled if pooled > 0 else 1e-8 * max(1.0, float(np.abs(self.medians).max()))
+        if floor is None:
+            floor = SCALE_FLOOR * pooled if pooled > 0 else 1e-8 * max(1.0, float(np.abs(self.medians).max()))
         return type(self)(
             self.medians, np.maximum((sums + shared * pooled) / np.maximum(count + shared, 1e-300), floor)
         )

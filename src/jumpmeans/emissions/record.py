@@ -128,7 +128,10 @@ class Record:
 
     def log_units(self, x: Floats) -> Floats:
         """(n,) logarithm of the units of the values present in each row."""
-        return np.isfinite(x).astype(np.float64) @ np.log([column.unit for column in self.columns])
+        units = np.array([column.unit for column in self.columns])
+        if np.all(units == 1.0):
+            return np.zeros(len(x))
+        return np.isfinite(x).astype(np.float64) @ np.log(units)
 
     def log_density(self, x: Floats) -> Floats:
         """(n, M) log-density of each row under each state."""
@@ -155,9 +158,12 @@ class Record:
         """Emission that minimises the cost of the assigned rows."""
         return Record(column.update(s) for column, s in zip(self.columns, stats, strict=True))
 
-    def with_scales(self, stats: tuple[Any, ...], shared: float = 1.0) -> Record:
+    def with_scales(self, stats: tuple[Any, ...], shared: float = 1.0, floors: Floats | None = None) -> Record:
         """The same emission with the spreads that densities need; see `Column.with_scale`."""
-        return Record(column.with_scale(s, shared) for column, s in zip(self.columns, stats, strict=True))
+        least = [None] * len(self.columns) if floors is None else floors.tolist()
+        return Record(
+            column.with_scale(s, shared, floor) for column, s, floor in zip(self.columns, stats, least, strict=True)
+        )
 
     def with_pseudo_count(self, count: float) -> Record:
         """The same emission with another pseudo-count for its updates."""

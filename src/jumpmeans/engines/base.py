@@ -91,6 +91,19 @@ class Sequences:
         i, j = self.blocks[b], self.blocks[b + 1]
         return slice(i, j), slice(self.offsets[i], self.offsets[j])
 
+    def part(self, first: int, last: int) -> Sequences:
+        """The sequences of blocks first, ..., last - 1 alone."""
+        i, j = self.blocks[first], self.blocks[last]
+        lines = slice(self.offsets[i], self.offsets[j])
+        return Sequences(
+            self.tau[lines],
+            self.offsets[i : j + 1] - self.offsets[i],
+            self.ends[i:j],
+            self.weights[i:j],
+            self.x[lines],
+            self.blocks[first : last + 1] - i,
+        )
+
     @property
     def longest_gap(self) -> float:
         """No gap, window ends included, is longer."""
@@ -176,6 +189,7 @@ class Propagator:
     process: Process
     tables: tuple[Any, ...]
     eigen: tuple[Any, ...]
+    basis: tuple[NDArray[np.complex128], NDArray[np.complex128]]
 
     @classmethod
     def of(cls, process: Process, longest_gap: float) -> Propagator:
@@ -185,16 +199,31 @@ class Propagator:
         eigenvalues, V = (part.astype(np.complex128) for part in np.linalg.eig(Q / unit))
         eigenvalues *= unit
         sound = np.linalg.cond(V) < LARGEST_CONDITION
-        inverse = np.linalg.inv(V) if sound else V
+        # of a pair of complex vectors, the real and imaginary parts of the first one
+        first, second = eigenvalues.imag > 0, eigenvalues.imag < 0
+        real = V.real.copy()
+        real[:, second] = V.imag[:, first]
+        inverse_T = np.ascontiguousarray(np.linalg.inv(real).T) if sound else real
+        inverse_T[:, first] *= 0.5
+        inverse_T[:, second] *= -0.5
+        left = inverse_T.astype(np.complex128)
+        left[:, first] += 1j * inverse_T[:, second]
+        left[:, second] = left[:, first].conj()
         differences = eigenvalues[:, None] - eigenvalues[None, :]
         inverses = 1.0 / np.where(differences == 0, 1.0, differences)
-        eigen = (bool(sound), eigenvalues, V, np.ascontiguousarray(inverse.T), differences, inverses)
-        return cls(process, power_tables(Q, longest_gap), eigen)
+        eigen = (bool(sound), eigenvalues, real, inverse_T, differences, inverses)
+        return cls(process, power_tables(Q, longest_gap), eigen, (left, V.T))
 
     def transform(self, S: NDArray[np.complex128]) -> Floats:
         """Statistics gathered in the eigenbasis, back in states."""
-        sound, _, V, inverse_T, _, _ = self.eigen
-        return np.asarray((inverse_T @ S @ V.T).real) if sound else np.zeros(S.shape)
+        sound, eigenvalues = self.eigen[:2]
+        if not sound:
+            return np.zeros(S.shape)
+        # of a pair of complex eigenvalues, what the second one adds is the conjugate of what the first one adds
+        share = 1.0 + np.sign(eigenvalues.imag)
+        shares = np.where(eigenvalues.imag[:, None] == 0, share[None, :], share[:, None])
+        left, right = self.basis
+        return np.asarray((left @ (shares * S) @ right).real)
 
 
 class Expected(NamedTuple):

@@ -16,24 +16,33 @@ SHARED_READINGS = 300.0
 
 
 def maximise(
-    process: Process, expected: Expected, moves: NDArray[np.bool_], pseudo_count: float = 0.0, shared: float = 0.0
+    process: Process,
+    expected: Expected,
+    moves: NDArray[np.bool_],
+    pseudo_count: float = 0.0,
+    shared: float = 0.0,
+    floors: NDArray[np.float64] | None = None,
 ) -> Process:
     """Process of highest expected log-likelihood; states without any time keep what they have.
 
-    `pseudo_count` is added to every allowed jump and first state (and is in the emission already); `shared` is what
-    the spread of a state leans on the others by (`Column.with_scale`).
+    `pseudo_count` is added to every first state and allowed jump, with the time that so many jumps take at the common
+    rate (and is in the emission already); `shared` is what the spread of a state leans on the others by,
+    `floors` (D,) the least spread of each column (`Column.with_scale`).
     """
     time = np.maximum(np.diag(expected.integrals), 0.0)
     jumps = np.maximum(process.generator() * expected.integrals, 0.0)
     np.fill_diagonal(jumps, 0.0)
     exits = jumps.sum(axis=1)
+    if exits.sum() > 0:
+        extra = pseudo_count * moves.sum(axis=1)
+        exits, time = exits + extra, time + extra * (time.sum() / exits.sum())
     rates = np.where(time > 0, exits / np.where(time > 0, time, 1.0), process.rates)
     first = expected.first + pseudo_count
     return Process(
         np.where(moves.any(axis=1), rates, 0.0),
         transition_rows(jumps, pseudo_count, moves, process.transition_probs),
         first / first.sum(),
-        process.emission.update(expected.emission).with_scales(expected.emission, shared),
+        process.emission.update(expected.emission).with_scales(expected.emission, shared, floors),
         process.states,
     )
 
@@ -46,7 +55,7 @@ def em_steps(
     n_steps: int,
     pseudo_count: float,
 ) -> Process:
-    """The process after n closing steps, with `pseudo_count` for all counts."""
+    """The process after n closing steps, with `pseudo_count` more of everything that is counted."""
     process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
     for _ in range(n_steps):
         process = maximise(process, engine.expect(sequences, process), moves, pseudo_count, SHARED_READINGS)

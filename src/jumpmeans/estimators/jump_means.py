@@ -56,7 +56,7 @@ class JumpMeans(JumpModel):
     pseudo_count : float, pair of floats or "auto"
         α and α_e, added to the count of every allowed jump and of every symbol (a pair sets them apart); auto: 0.01,
         but for states hidden behind symbols half and all of the mean count, without which hard assignment
-        makes noisy symbols look certain. Closing EM steps always use 0.01.
+        makes noisy symbols look certain. Closing EM steps always use 0.01, or 3 where symbols hide the states.
     structure : Structure, optional
         Moves that may happen.
     engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
@@ -75,8 +75,8 @@ class JumpMeans(JumpModel):
         Whether the first dwell is costed as complete, as in the paper, or as one whose start was not seen.
     refine : int or "auto"
         Closing EM steps, from the fitted parameters, for `process_`; the last decode then uses its rates, jumps and
-        emission. 0 is the algorithm of the paper; auto: 20 for directly observed states, 10 for measurements,
-        100 for symbols.
+        emission, and behind symbols a state shows what is expected where trajectories are in it. 0 is the algorithm of
+        the paper; auto: 20 for directly observed states, 10 for measurements, 100 for symbols.
 
     Attributes
     ----------

@@ -20,12 +20,14 @@ from ..trajectories import Trajectories
 from .base import Floats, MarkovReadOut, as_panel, no_path
 from .descent import Model, Run
 from .em_steps import em_steps
-from .publish import estimate_process, publish_trajectories
+from .publish import estimate_process, publish_trajectories, shown_on_trajectories
 from .setup import PSEUDO_COUNT, check_choice, check_count
 from .updates import transition_rows
 
 # Closing EM steps: as many as held-out error gains from (see docs/choices.md).
 REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
+# What these steps add to every count of jumps and of symbols, for states hidden behind symbols.
+SYMBOLS_PSEUDO_COUNT = 3.0
 # ξ of the decode that follows them, under ζ = 1 in units of the noise that is left.
 CLOSING_TRANSITION_WEIGHT = 2.0
 # Of these, with directly observed states, the decoder uses so many.
@@ -97,17 +99,23 @@ class JumpModel(MarkovReadOut):
         self._decoder_ = params
         dwells, stats = self._decode(panel, sequences)
         process = estimate_process(panel, dwells, stats, params, moves, model.weights.jump_pseudo_count, labels)
+        self._shown_ = params.emission.state_values()
         steps = self._n_refine(params.emission)
         if steps:
             engine = get_engine(self.engine)
             del dwells, stats  # one set at a time: they are most of the memory of a fit
             # a single path follows every detour that EM comes to believe in: the decoder takes the first steps only
             first = min(steps, DECODER_STEPS) if params.emission.is_direct else steps
-            process = em_steps(engine, sequences, process, moves, first, PSEUDO_COUNT)
+            pseudo_count = SYMBOLS_PSEUDO_COUNT if _hides_symbols(params.emission) else PSEUDO_COUNT
+            process = em_steps(engine, sequences, process, moves, first, pseudo_count)
             self._decoder_ = Params(process.rates, process.transition_probs, process.emission)
             self._model_ = self._model_._replace(weights=self._closing_weights(process))
             dwells, stats = self._decode(panel, sequences)
-            process = em_steps(engine, sequences, process, moves, steps - first, PSEUDO_COUNT)
+            process = em_steps(engine, sequences, process, moves, steps - first, pseudo_count)
+            if _hides_symbols(params.emission):
+                self._shown_ = shown_on_trajectories(engine, sequences, dwells.row_states, process)
+            else:
+                self._shown_ = self._decoder_.emission.state_values()
         self.process_ = process
         self.trajectories_ = publish_trajectories(panel, dwells, labels)
 
@@ -125,7 +133,7 @@ class JumpModel(MarkovReadOut):
             return int(self.refine)
         if emission.is_direct:
             return REFINE_DIRECT
-        return REFINE_SYMBOLS if any(column.is_symbolic for column in emission.columns) else REFINE_MEASURED
+        return REFINE_SYMBOLS if _hides_symbols(emission) else REFINE_MEASURED
 
     def _decode(self, panel: Panel, sequences: Sequences) -> tuple[Dwells, Stats]:
         weights, _, search = self._model_
@@ -149,4 +157,9 @@ class JumpModel(MarkovReadOut):
         return self._decode_panel(panel).row_states
 
     def _shown(self) -> NDArray[Any]:
-        return self._decoder_.emission.state_values()
+        return self._shown_
+
+
+def _hides_symbols(emission: Record) -> bool:
+    """Whether states are hidden behind symbols, alone or among other columns."""
+    return not emission.is_direct and any(column.is_symbolic for column in emission.columns)

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.base import Dwells
+from ..engines.base import Dwells, Engine, Sequences
 from ..objective import Stats
 from ..panel import Panel
 from ..params import Params, Process
 from ..trajectories import Trajectories
 from .updates import transition_rows
+
+# The posterior is looked at so many blocks of rows at a time: all of it would be most of the memory of a fit.
+BLOCKS_AT_ONCE = 8
 
 
 def publish_trajectories(panel: Panel, dwells: Dwells, labels: NDArray[Any]) -> Trajectories:
@@ -55,3 +58,23 @@ def estimate_process(
         params.emission.with_scales(stats.emission),
         labels,
     )
+
+
+def shown_on_trajectories(engine: Engine, sequences: Sequences, row_states: NDArray[np.int32], process: Process) -> Any:
+    """(M,) or (M, D): the observation to expect where a trajectory is in each state.
+
+    A trajectory is one path of many: where it is in state m, the process may hold others possible as well. What to
+    expect there is the mean of the posteriors of all rows that trajectories give to m.
+    """
+    M = len(process.rates)
+    trust = np.zeros((M, M))
+    for first in range(0, sequences.n_blocks, BLOCKS_AT_ONCE):
+        last = min(first + BLOCKS_AT_ONCE, sequences.n_blocks)
+        part = sequences.part(first, last)
+        states = row_states[sequences.offsets[sequences.blocks[first]] : sequences.offsets[sequences.blocks[last]]]
+        posterior = engine.smooth(part, process)[0]
+        posterior *= np.repeat(part.weights, np.diff(part.offsets))[:, None]
+        for m in range(M):
+            trust[m] += posterior[states == m].sum(axis=0)
+    total = trust.sum(axis=1, keepdims=True)
+    return process.emission.expected(np.where(total > 0, trust / np.where(total > 0, total, 1.0), np.eye(M)))

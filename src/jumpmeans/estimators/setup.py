@@ -34,11 +34,12 @@ def check_count(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
 
 
-def number(name: str, value: Any, auto: float) -> float:
-    """A hyperparameter as a number: its own, or the automatic one."""
+def number(name: str, value: Any, auto: float | None = None) -> float:
+    """A hyperparameter as a number: its own, or the automatic one if there is one."""
     result = auto if isinstance(value, str) and value == "auto" else value
     if not isinstance(result, int | float | np.number) or not (np.isfinite(result) and result >= 0):
-        raise ValueError(f"{name} must be 'auto' or a finite number >= 0, got {value!r}.")
+        choice = "" if auto is None else "'auto' or "
+        raise ValueError(f"{name} must be {choice}a finite number >= 0, got {value!r}.")
     return float(result)
 
 

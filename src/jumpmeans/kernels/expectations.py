@@ -42,14 +42,34 @@ def _divided_difference(ek, el, dk, inverse, t):
     return el * t * series
 
 
+@njit(inline="always", **JIT)
+def _real_divided_difference(ek, el, dk, inverse, t):
+    """The same for two real eigenvalues."""
+    z = dk * t
+    if abs(z) > CLOSE:
+        return (ek - el) * inverse
+    return el * np.expm1(z) * inverse if z != 0.0 else el * t
+
+
 @njit(**JIT)
 def add_by_eigen(a, b, t, weight, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e):
-    """Add a gap to S (M, M) complex, OUT, in the eigenbasis."""
+    """Add a gap to S (M, M) complex, OUT, in the eigenbasis.
+
+    Complex eigenvalues come in pairs, positive imaginary part first. V and inverse_V (transposed) are real:
+    columns k, k + 1 of a pair hold the real and imaginary parts of the first one's vector. Half of S tells all: rows
+    of second ones are left out, and their columns in the rows of real ones (see `Propagator.transform`).
+    """
     M = a.shape[0]
     for k in range(M):
         x[k] = 0.0
         y[k] = 0.0
-        e[k] = np.exp(eigenvalues[k] * t)
+        value = eigenvalues[k]
+        if value.imag == 0.0:
+            e[k] = np.exp(value.real * t)
+        elif value.imag > 0.0:
+            e[k] = np.exp(value * t)
+        else:
+            e[k] = np.conj(e[k - 1])
     for s in range(M):
         if a[s] > 0.0:
             for k in range(M):
@@ -58,11 +78,28 @@ def add_by_eigen(a, b, t, weight, eigenvalues, V, inverse_V, differences, invers
             for k in range(M):
                 y[k] += b[s] * inverse_V[s, k]
     for k in range(M):
-        S[k, k] += x[k] * y[k] * e[k] * t
-        for l in range(k):
-            phi = _divided_difference(e[k], e[l], differences[k, l], inverses[k, l], t)
-            S[k, l] += x[k] * y[l] * phi
-            S[l, k] += x[l] * y[k] * phi
+        if eigenvalues[k].imag == 0.0:
+            xk, yk, ek = x[k], y[k], e[k].real
+            S[k, k] += xk * yk * ek * t
+            for l in range(k):
+                if eigenvalues[l].imag == 0.0:
+                    phi = _real_divided_difference(ek, e[l].real, differences[k, l].real, inverses[k, l].real, t)
+                    S[k, l] += xk * y[l] * phi
+                    S[l, k] += x[l] * yk * phi
+        elif eigenvalues[k].imag > 0.0:
+            first, last = complex(x[k], x[k + 1]), complex(y[k], y[k + 1])
+            for l in range(M):
+                if l == k:
+                    S[k, k] += first * last * e[k] * t
+                    continue
+                quotient = _divided_difference(e[k], e[l], differences[k, l], inverses[k, l], t)
+                if eigenvalues[l].imag == 0.0:
+                    S[k, l] += first * y[l] * quotient
+                    S[l, k] += x[l] * last * quotient
+                elif eigenvalues[l].imag > 0.0:
+                    S[k, l] += first * complex(y[l], y[l + 1]) * quotient
+                else:
+                    S[k, l] += first * complex(y[l - 1], -y[l]) * quotient
 
 
 @njit(inline="always", **JIT)
@@ -179,7 +216,7 @@ def expect_block(
 
     Rows that say nothing (log-density 0 in every state) are passed over, and get a posterior of 0.
     S (M, M) complex in the eigenbasis, R (M, M) directly: OUT, their sum (once transformed) is Σ R over gaps.
-    inverse_V is transposed. first_counts (M,) OUT: expected number of times each state is the first.
+    V and inverse_V are as in `add_by_eigen`. first_counts (M,) OUT: expected number of times each state is the first.
 
     Returns
     -------
@@ -196,7 +233,7 @@ def expect_block(
     filtered, ahead = np.empty((room, M)), np.empty((room, M))
     ratio, back, ones = np.empty(M), np.empty(M), np.ones(M)
     work, left = np.empty((2, M)), np.empty((n_digits + 1, M))
-    x, y, e = np.empty(M, np.complex128), np.empty(M, np.complex128), np.empty(M, np.complex128)
+    x, y, e = np.empty(M), np.empty(M), np.empty(M, np.complex128)
     C, D = np.zeros((n_digits, RADIX - 1, M, M)), np.zeros((N_TERMS + M, M, M))
     in_digits = False
     cover = (float(RADIX) ** n_digits - 1.0) / (rate * FINE) if rate > 0.0 else np.inf

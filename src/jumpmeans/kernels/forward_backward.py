@@ -137,7 +137,10 @@ def filter_sequence(tau, log_density, pi, rate, B, table, filtered, ahead, work)
         norm = 0.0
         if top > -np.inf:
             for s in range(M):
-                p = a[s] * np.exp(log_density[row, s] - top) if a[s] > 0.0 else 0.0
+                d = log_density[row, s] - top
+                p = 0.0
+                if a[s] > 0.0 and d > -np.inf:
+                    p = a[s] * np.exp(d) if d != 0.0 else a[s]
                 filtered[row, s] = p
                 norm += p
         if norm == 0.0:
