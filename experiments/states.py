@@ -77,21 +77,16 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
     for task, result in zip(work, found, strict=True):
         s = task.settings
         cells.setdefault(s["way"], {}).setdefault(s["kind"], {}).setdefault(str(s["n_sequences"]), []).append(result)
-    ways = {
-        way: {
-            kind: {size: summary(rows, PANELS[kind][0]) for size, rows in sizes.items()}
-            for kind, sizes in kinds.items()
-        }
-        for way, kinds in cells.items()
-    }
-    return {"titles": TITLES, "ways": ways}
+    for kinds in cells.values():
+        for kind, sizes in kinds.items():
+            kinds[kind] = {size: summary(rows, PANELS[kind][0]) for size, rows in sizes.items()}
+    return {"titles": TITLES, "ways": cells}
 
 
 def summary(rows: list[dict[str, Any]], truth: int) -> dict[str, Any]:
     numbers = [row["n_states"] for row in rows]
-    means = {
-        key: float(np.mean([row[key] for row in rows])) for key in ("index", "posterior_index", "limit", "seconds")
-    }
+    keys = ("index", "posterior_index", "limit", "seconds")
+    means = {key: float(np.mean([row[key] for row in rows])) for key in keys}
     return {"n": len(rows), "right": numbers.count(truth), "numbers": numbers, **means}
 
 

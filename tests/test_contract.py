@@ -15,6 +15,7 @@ MASKED, TRUTH = jm.hold_out(PANEL, 0.2, random_state=0)
 
 REGISTRY = {
     "JumpMeans": jm.JumpMeans(2, emission="categorical", n_init=1, refine=3),
+    "InfiniteJumpMeans": jm.InfiniteJumpMeans(emission="categorical", start_states=2, moves=[], refine=3),
     "EM": co.EM(2, emission="categorical", max_iter=500, tol=1e-4),
     "Gibbs": co.Gibbs(2, emission="categorical", n_samples=5, burn_in=2),
     "ParticleGibbs": co.ParticleGibbs(emission="categorical", n_particles=10, n_iter=6, burn_in=2),
@@ -24,12 +25,12 @@ REGISTRY = {
     "Interpolation": co.Interpolation(),
     "KernelSmoother": co.KernelSmoother(),
 }
-MARKOV = ("JumpMeans", "EM", "Gibbs")
+MARKOV = ("JumpMeans", "InfiniteJumpMeans", "EM", "Gibbs")
 
 
 def test_the_registry_holds_every_comparator():
     public = {name for name in co.__all__ if hasattr(getattr(co, name), "fit")}
-    assert public | {"JumpMeans"} == set(REGISTRY)
+    assert public | {"JumpMeans", "InfiniteJumpMeans"} == set(REGISTRY)
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -71,3 +72,17 @@ def test_probabilities_and_process(name):
     assert len(model.history_) >= 1 and np.all(np.diff(model.history_.wall_times) >= 0)
     later = model.predict_proba(MASKED, at={MASKED.ids[0]: [0.0, 50.0]})
     assert later.shape == (2, 2)
+
+
+def test_the_row_that_cannot_be_explained_is_named():
+    """A label that the fitted process cannot reach: probabilities and trajectories name the same row."""
+    chain = jm.Structure(allowed={0: [1], 1: [], 2: [0]})
+    seen = jm.Panel.from_arrays([0.0, 1.0, 2.0, 0.0, 1.0], [0, 1, 1, 2, 0], ids=["a", "a", "a", "b", "b"])
+    model = jm.JumpMeans(emission="direct", structure=chain).fit(seen)
+    wrong = jm.Panel.from_arrays([0.0, 1.0, 2.0], [0, 1, 0], ids=["c", "c", "c"])
+    with pytest.raises(jm.InfeasibleError) as decoded:
+        model.decode(wrong)
+    with pytest.raises(jm.InfeasibleError) as smoothed:
+        model.predict_proba(wrong)
+    assert wrong.locate(2) in str(decoded.value)
+    assert wrong.locate(2) in str(smoothed.value)

@@ -1,6 +1,7 @@
 """The number of states, learned: each move, the check of births, the laws, the variants of the objective."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -136,7 +137,7 @@ def test_paper_moves_alone_are_blind_at_one_state():
 def test_accepted_moves_lower_the_objective():
     model = fit(APART)
     values = [step.objective for step in model.path_]
-    assert all(b < a for a, b in zip(values, values[1:], strict=False))
+    assert all(b < a for a, b in itertools.pairwise(values))
     assert model.path_[-1].objective == model.objective_ == model.cost_.total
     assert [step.n_states for step in model.path_] == [1, 2, 3, 4, 5]
     falls(model)
@@ -433,7 +434,7 @@ def test_one_row():
 
 
 def test_the_number_is_sought_on_a_sample_and_all_is_fitted(monkeypatch):
-    monkeypatch.setattr(infinite, "SEARCH_ROWS", 600)
+    monkeypatch.setattr(infinite, "SEARCH_ROWS", 900)
     model = fit(APART)
     assert model.n_states_ == 5
     assert len(model.trajectories_) == APART.n_sequences

@@ -175,8 +175,8 @@ def run_block(
         slots - slots[0], dwells.states[room], dwells.starts[room], dwells.rows[room], dwells.counts[own],
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
-    if where[0] >= 0:
-        raise NoPathError(int(own.start + where[0]), int(where[1]))
+    if where[0] >= 0:  # found after the row that no state could explain
+        raise NoPathError(int(own.start + where[0]), int(where[1]) - 1)
     row_weights = np.repeat(sequences.weights[own], np.diff(offsets))
     emission = params.emission.stats(x, row_states, row_weights)
     return Stats(exits, time, log_time, jumps, run_state, run_time, sequences.weights[own], emission)

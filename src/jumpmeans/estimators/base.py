@@ -29,7 +29,7 @@ def as_panel(data: Any) -> Panel:
 def no_path(panel: Panel, error: NoPathError, why: str) -> InfeasibleError:
     """The error a user can act on, from the internal one."""
     first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
-    row = min(max(int(first) + error.row - 1, int(first)), int(last) - 1)
+    row = min(max(int(first) + error.row, int(first)), int(last) - 1)
     return InfeasibleError(
         f"{why} must be able to explain every sequence, got none for {panel.locate(row)}; allow the move "
         "(Structure(allowed=...)), raise jumps_per_gap, or correct the row."

@@ -98,7 +98,9 @@ class JumpModel(MarkovReadOut):
         self._model_ = model._replace(search=model.search._replace(rounds=MAX_ROUNDS))
         self._decoder_ = params
         dwells, stats = self._decode(panel, sequences)
-        process = estimate_process(panel, dwells, stats, params, moves, model.weights.jump_pseudo_count, labels)
+        # rows drawn to a base row need no count of their own, the process does
+        count = PSEUDO_COUNT if model.weights.shared_row > 0 else model.weights.jump_pseudo_count
+        process = estimate_process(panel, dwells, stats, params, moves, count, labels)
         self._shown_ = params.emission.state_values()
         steps = self._n_refine(params.emission)
         if steps:
