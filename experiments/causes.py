@@ -7,7 +7,7 @@ from typing import Any
 
 import figures
 import numpy as np
-from lab import FIVE, ONE, SETS, fit, load, mean_and_error
+from lab import FIVE, ONE, SETS, errors, fit, load, mean_and_error
 from protocol import Known, percent_wrong, recovered, synthetic_1
 from tasks import Task
 
@@ -19,14 +19,22 @@ MCMC_SETS = ("synthetic_1", "synthetic_2_dense", "ms")
 PARAMETERS = {"printed": "JUMP-means as printed", "plain": "JUMP-means, our weights", "em": "EM", "true": "the truth"}
 PLACES = ("between equal observations", "between different observations", "before the first or after the last")
 WHERE_SETS = ("synthetic_1", "ms")
+# Ways to find the number of states on ICU: what differs from JUMP-means as printed.
+BIRTHS: dict[str, dict[str, Any]] = {
+    "from one state, the paper's move": {"start_states": 1},
+    "from two states, the paper's move": {},
+    "from one state, all moves": {"start_states": 1, "moves": "all"},
+    "from one state, all moves, births checked": {"start_states": 1, "moves": "all", "check": True},
+}
 GAPS = (0.3, 1.0, 3.0, 5.0, 10.0)
 
 
 def tasks(quick: bool) -> list[Task]:
-    seeds = range(3 if quick else 20)
+    seeds = range(3 if quick else 10)
     work = [Task("causes:parameters", {"seed": seed}, 7.0) for seed in seeds]
     work += [Task("causes:mcmc", {"set": name, "seed": seed}, 5.0) for name in MCMC_SETS for seed in seeds]
     work += [Task("causes:where", {"set": name, "seed": seed}, 2.0) for name in WHERE_SETS for seed in seeds]
+    work += [Task("causes:births", {"split": split, "variant": key}, 2.0) for key in BIRTHS for split in seeds]
     gaps = GAPS[1::2] if quick else GAPS
     return work + [Task("causes:gap", {"gaps": gaps_kind, "mean_gap": gap, "seed": seed}, 1.0)
                    for gaps_kind in ("exponential", "regular") for gap in gaps for seed in seeds]  # fmt: skip
@@ -68,6 +76,14 @@ def mcmc(set: str, seed: int) -> dict[str, Any]:
     best = percent_wrong(model.predict_value(case.masked), case.held)
     r_hat = model.r_hat_[np.isfinite(model.r_hat_)]
     return {"estimator": best, "draw": 100.0 * float(1.0 - right.mean()), "r_hat": float(np.median(r_hat))}
+
+
+def births(split: int, variant: str) -> dict[str, Any]:
+    """Task: states and errors (%) on ICU with the printed weights, by how states are born."""
+    case = load("icu", split)
+    model, _ = fit("printed", case, **BIRTHS[variant])
+    trajectory, posterior = errors("printed", case, model).values()
+    return {"n_states": int(model.n_states_), "trajectory": trajectory, "posterior": posterior}
 
 
 def where(set: str, seed: int) -> dict[str, Any]:
@@ -138,7 +154,12 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
         name: by_place([r for t, r in pairs if t.work == "causes:where" and t.settings["set"] == name])
         for name in WHERE_SETS
     }
+    born = {
+        key: means([r for t, r in pairs if t.work == "causes:births" and t.settings["variant"] == key])
+        for key in BIRTHS
+    }
     return {
+        "births": born,
         "where": places,
         "n": len(chosen),
         "parameters": {"means": table, "recovered": share},

@@ -37,7 +37,7 @@ def tasks(quick: bool) -> list[Task]:
         )
         for name, methods in METHODS.items()
         for method in methods
-        for seed in range(2 if quick else 10)
+        for seed in range(2 if quick else 6)
     ]  # fmt: skip
 
 
@@ -47,16 +47,19 @@ def curve(set: str, seed: int, method: str, steps: list[int]) -> dict[str, Any]:
     changes = {"n_states": EM_STATES} if (set, method) == ("icu", "em") else {}
     found: dict[str, list[float]] = {}
     seconds: dict[str, list[float]] = {}
+    iterations: list[int] = []
     for n in steps:
         model, spent = fit(method, case, n, **changes)
+        iterations.append(int(model.n_iter_))
         for key, (error, reading) in read_outs(method, case, model).items():
             found.setdefault(key, []).append(error)
             seconds.setdefault(key, []).append(spent + reading)
-    return {"errors": found, "seconds": seconds, "most_common": by_hand(case)["most_common"]}
+    return {"errors": found, "seconds": seconds, "iterations": iterations, "most_common": by_hand(case)["most_common"]}
 
 
 def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
     sets: dict[str, Any] = {}
+    rows_steps = list(work[0].settings["steps"])
     for name in METHODS:
         own = [(t.settings, r) for t, r in zip(work, found, strict=True) if t.settings["set"] == name]
         lines: dict[str, Any] = {}
@@ -65,7 +68,14 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
             for key in rows[0]["errors"]:
                 times = np.median([row["seconds"][key] for row in rows], axis=0).tolist()
                 table = np.array([row["errors"][key] for row in rows])
-                lines[key] = {"seconds": times, "errors": [mean_and_error(column) for column in table.T]}
+                # the search for the number of states is made of many descents: there, sweeps made in all
+                made = np.mean([row["iterations"] for row in rows], axis=0).tolist()
+                made = made if (name, method) == ("icu", "plain") else rows_steps
+                lines[key] = {
+                    "iterations": made,
+                    "seconds": times,
+                    "errors": [mean_and_error(column) for column in table.T],
+                }
         baseline = {settings["seed"]: result["most_common"] for settings, result in own}
         sets[name] = {
             "title": SETS[name].title,
@@ -84,8 +94,7 @@ def draw(result: dict[str, Any], folder: Path) -> None:
             for key in SHOWN:
                 if key in found["lines"]:
                     line = found["lines"][key]
-                    x = result["steps"] if name == "iterations" else line["seconds"]
-                    ax.plot(x, [point["mean"] for point in line["errors"]], **figures.STYLE[key])
+                    ax.plot(line[name], [point["mean"] for point in line["errors"]], **figures.STYLE[key])
             ax.axhline(found["most_common"], **figures.STYLE["most_common"])
             figures.decades(ax)
             ax.set_title(found["title"], loc="left")

@@ -20,15 +20,15 @@ METHODS = {
     "icu": ("by_hand", "em_numbers", "pmcmc", "pmcmc_gaussian", *JUMP_MEANS),
 }
 # Rough CPU seconds of a task.
-COST = {"by_hand": 0.5, "em": 4.0, "mcmc": 5.0, "em_numbers": 12.0, "pmcmc": 6.0, "pmcmc_gaussian": 8.0}
+COST = {"by_hand": 0.5, "em": 3.0, "mcmc": 4.0, "em_numbers": 8.0, "pmcmc": 3.5, "pmcmc_gaussian": 5.0}
 
 
 def tasks(quick: bool) -> list[Task]:
-    small = {"ms": 0.05, "icu": 1.0}
+    small = {"ms": 0.05, "icu": 1.5}
     return [
         Task(
             "lab:assess", {"set": name, "seed": seed, "method": method},
-            small.get(name, 1.0) * COST.get(method, 1.0),
+            small.get(name, 1.0) * COST.get(method, 0.8),
         )
         for name, methods in METHODS.items()
         for method in methods

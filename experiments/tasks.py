@@ -12,7 +12,8 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -107,35 +108,40 @@ def perform(task: Task) -> dict[str, Any]:
     return {**result, "task_seconds": round(time.process_time() - begun, 3)}
 
 
-def run_tasks(item: str, tasks: list[Task], store: Store, workers: Executor) -> list[dict[str, Any]]:
-    """Results in the order of the tasks; those already in the store are not done again."""
-    todo = sorted(store.missing(tasks), key=lambda task: -task.cost)
-    progress = Progress(item, len(tasks), len(tasks) - len(todo), sum(task.cost for task in todo))
-    waiting = {workers.submit(perform, task): task for task in todo}
-    failed = 0
+def run_tasks(work: dict[str, list[Task]], stores: dict[str, Store], workers: Executor) -> Iterator[str]:
+    """Do what is missing of the tasks of all items, the longest first; yields each item as it is complete."""
+    todo = [(item, task) for item, tasks in work.items() for task in stores[item].missing(tasks)]
+    todo.sort(key=lambda pair: -pair[1].cost)
+    left = Counter(item for item, _ in todo)
+    yield from (item for item in work if not left[item])
+    progress = Progress(sum(map(len, work.values())), len(todo), sum(task.cost for _, task in todo))
+    waiting = {workers.submit(perform, task): (item, task) for item, task in todo}
+    failed: Counter[str] = Counter()
     for future in as_completed(waiting):
-        task = waiting[future]
+        item, task = waiting[future]
+        left[item] -= 1
         try:
-            store.add(task, future.result())
+            stores[item].add(task, future.result())
         except Exception:
-            failed += 1
+            failed[item] += 1
             print(f"\n{item}: failed {task.work} {task.settings}\n{traceback.format_exc()}", file=sys.stderr)
         progress.step(task.cost)
+        if not left[item] and not failed[item]:
+            yield item
     progress.close()
     if failed:
-        raise RuntimeError(f"{failed} of {len(tasks)} tasks of {item} failed; mend them and run again.")
-    return store.results(tasks)
+        raise SystemExit(f"failed tasks: {dict(failed)}; mend them and run again.")
 
 
 class Progress:
     """A line with the share done and the time left, judged by the guessed costs."""
 
-    def __init__(self, item: str, n: int, done: int, cost: float) -> None:
-        self.item, self.n, self.done, self.cost = item, n, done, cost
+    def __init__(self, n: int, todo: int, cost: float) -> None:
+        self.n, self.done, self.cost = n, n - todo, cost
         self.spent = 0.0
         self.begun = self.last = time.monotonic()
         self.live = sys.stderr.isatty()
-        print(f"{item}: {n - done} tasks to do, {done} done before", file=sys.stderr, flush=True)
+        print(f"{todo} tasks to do, {self.done} done before", file=sys.stderr, flush=True)
 
     def step(self, cost: float) -> None:
         self.done += 1
@@ -145,12 +151,12 @@ class Progress:
             return
         self.last = now
         left = (now - self.begun) * max(self.cost - self.spent, 0.0) / self.spent
-        line = f"{self.item}: {self.done}/{self.n}, {clock(now - self.begun)} so far, {clock(left)} left"
+        line = f"{self.done}/{self.n} tasks, {clock(now - self.begun)} so far, {clock(left)} left"
         print(f"\r{line}\x1b[K" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         took = clock(time.monotonic() - self.begun)
-        print(("\r\x1b[K" if self.live else "") + f"{self.item}: done in {took}", file=sys.stderr, flush=True)
+        print(("\r\x1b[K" if self.live else "") + f"tasks done in {took}", file=sys.stderr, flush=True)
 
 
 def clock(seconds: float) -> str:
