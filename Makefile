@@ -4,7 +4,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PYTHON ?= python3
 
-.PHONY: demo test test-slow lint bench lock recompile clean
+.PHONY: demo test test-slow lint bench reproduce reproduce-quick weekly lock recompile clean
 
 demo: $(STAMP)
 	$(PY) examples/demo.py demo
@@ -25,6 +25,16 @@ bench: $(STAMP)
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/comparators.py
 
+# The paper's experiments and docs/reproduction.md; a run that was stopped goes on where it was.
+reproduce: $(STAMP)
+	$(PY) experiments/run.py
+
+# The same with few data sets, in minutes; its results stay apart.
+reproduce-quick: $(STAMP)
+	$(PY) experiments/run.py --quick
+
+weekly: test-slow reproduce-quick
+
 # The versions that the tests run against; `make lock` renews them.
 $(STAMP): pyproject.toml requirements.lock
 	@if command -v uv >/dev/null 2>&1; then \
@@ -44,4 +54,4 @@ recompile:
 	find src -name '*.nb[ic]' -delete
 
 clean:
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo build dist experiments/.cache experiments/results-quick .pytest_cache .mypy_cache .ruff_cache .hypothesis

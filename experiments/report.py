@@ -9,7 +9,7 @@ from typing import Any
 
 import paper
 from causes import PARAMETERS
-from lab import NAMES, SETS
+from lab import NAMES, PRINTED_INFINITE, SETS
 from statements import CAVEAT, FAILS, HOLDS, ON_PAR, VARIANTS, Statement, statements, title
 
 HERE = Path(__file__).parent
@@ -134,8 +134,8 @@ def why_path(r: dict[str, Any]) -> str:
 
 The trajectory is one path; EM, MCMC and our posterior read-out weigh all of them. Between two different observations
 the one path jumps at one time, fixed by the mean dwells, and beyond the last observation it jumps on once a dwell is
-long for its λ. There λ of the objective counts: it is not the rate of a Markov process, for running dwells are free until
-they reach 1/λ. Its median ratio to EM's is {ratio["synthetic_1"]:.2f} on Synthetic 1 and {ratio["ms"]:.2f} on
+long for its λ. There λ of the objective counts: it is not the rate of a Markov process, for running dwells are free
+until they reach 1/λ. Its median ratio to EM's is {ratio["synthetic_1"]:.2f} on Synthetic 1 and {ratio["ms"]:.2f} on
 {title("ms")}. On the latter the trajectory has an error of {plain:.1f} %, the posterior of the same fit
 (rates from occurrence over exposure) {posterior:.1f} %, and the trajectory after closing EM steps {refined:.1f} %.
 Errors (%) by where the held-out row lies, JUMP-means with our weights:
@@ -189,9 +189,9 @@ From the least to the largest error (%) over {icu["n"]} splits: {order}.
 
 Three causes can be told apart. First, the read-out: the trajectory as printed has an error of
 {means["printed_trajectory"]["mean"]:.1f} %, the posterior of the same fit {means["printed_posterior"]["mean"]:.1f} %.
-With ζ and ξ at 0.005 against dwell costs of weight 1, observations and jumps cost next to nothing and a path follows
-its dwells. Second, what a rival is shown: particle MCMC sees four categories, as in the paper, and has
-{means["pmcmc"]["mean"]:.1f} %; shown the readings, {means["pmcmc_gaussian"]["mean"]:.1f} %. Third, how states are born:
+With ζ and ξ at {PRINTED_INFINITE["emission_weight"]:g} against dwell costs of weight 1, observations and jumps cost
+next to nothing and a path follows its dwells. Second, what a rival is shown: particle MCMC sees four categories, as in
+the paper, and has {means["pmcmc"]["mean"]:.1f} %; shown the readings, {means["pmcmc_gaussian"]["mean"]:.1f} %. Third, how states are born:
 the paper starts from one state, where its move (split what is entered by a jump from one state to another) finds no
 jump. Printed weights, {n_births} splits:
 
@@ -330,8 +330,8 @@ of its search for states. JUMP-means with our weights, no EM steps. MS and ICU a
 
 ### Trajectories of patients
 
-An MS ({patients["ms"]["id"]}) and an ICU patient ({patients["icu"]["id"]}), by JUMP-means and by maximum likelihood; not
-the paper's data. Diamonds mark dwells that maximum likelihood leaves at once.
+An MS ({patients["ms"]["id"]}) and an ICU patient ({patients["icu"]["id"]}), by JUMP-means and by maximum likelihood;
+not the paper's data. Diamonds mark dwells that maximum likelihood leaves at once.
 
 ![An MS patient]({folder}/patient_ms.svg)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import importlib.util
 import json
@@ -38,6 +39,7 @@ class Task(NamedTuple):
     cost: float = 1.0
 
 
+@functools.cache
 def code_digest() -> str:
     """Digest of the package's code, comments and docstrings apart: another code means other results."""
     digest = hashlib.sha256()
