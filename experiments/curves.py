@@ -1,7 +1,8 @@
 """Error against iterations and against CPU time: figure 2 of the paper and of its supplement.
 
 Every point is a fit of its own, stopped after that many iterations and then read out, so that the time of a point is
-what a user would wait for it. Samplers leave out the first third of their iterations.
+what a user would wait for it. Samplers leave out the first third of their iterations. The search
+for the number of states has no count of iterations to stop at: it is stopped at a number of states instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from lab import SETS, by_hand, fit, load, mean_and_error, read_outs
 from tasks import Task
 
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 300)
+STATES, QUICK_STATES = (1, 2, 3, 4, 5, 6, 8, 12), (1, 3, 6)
 QUICK_STEPS = (1, 4, 16, 64)
 METHODS = {
     "synthetic_1": ("plain", "em", "mcmc"),
@@ -29,10 +31,12 @@ SHOWN = ("plain_trajectory", "plain_posterior", "em", "mcmc", "pmcmc")
 
 def tasks(quick: bool) -> list[Task]:
     cost = {"ms": 0.5, "icu": 8.0}
-    steps = QUICK_STEPS if quick else STEPS
+    steps, states = (QUICK_STEPS, QUICK_STATES) if quick else (STEPS, STATES)
     return [
         Task(
-            "curves:curve", {"set": name, "seed": seed, "method": method, "steps": list(steps)},
+            "curves:curve",
+            {"set": name, "seed": seed, "method": method,
+             "steps": list(states if (name, method) == ("icu", "plain") else steps)},
             cost.get(name, 10.0) * sum(steps) / sum(STEPS) * (1.5 if "mcmc" in method else 0.7),
         )
         for name, methods in METHODS.items()
@@ -42,15 +46,19 @@ def tasks(quick: bool) -> list[Task]:
 
 
 def curve(set: str, seed: int, method: str, steps: list[int]) -> dict[str, Any]:
-    """Task: errors (%) and CPU seconds of fits stopped after so many iterations, and the baseline."""
+    """Task: errors (%) and CPU seconds of fits stopped after so many iterations (or states), and the baseline."""
     case = load(set, seed)
+    infinite = (set, method) == ("icu", "plain")
     changes = {"n_states": EM_STATES} if (set, method) == ("icu", "em") else {}
     found: dict[str, list[float]] = {}
     seconds: dict[str, list[float]] = {}
     iterations: list[int] = []
     for n in steps:
-        model, spent = fit(method, case, n, **changes)
-        iterations.append(int(model.n_iter_))
+        if infinite:
+            model, spent = fit(method, case, max_states=n)
+        else:
+            model, spent = fit(method, case, n, **changes)
+        iterations.append(int(model.n_iter_) if infinite else n)
         for key, (error, reading) in read_outs(method, case, model).items():
             found.setdefault(key, []).append(error)
             seconds.setdefault(key, []).append(spent + reading)
@@ -59,7 +67,6 @@ def curve(set: str, seed: int, method: str, steps: list[int]) -> dict[str, Any]:
 
 def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
     sets: dict[str, Any] = {}
-    rows_steps = list(work[0].settings["steps"])
     for name in METHODS:
         own = [(t.settings, r) for t, r in zip(work, found, strict=True) if t.settings["set"] == name]
         lines: dict[str, Any] = {}
@@ -68,9 +75,7 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
             for key in rows[0]["errors"]:
                 times = np.median([row["seconds"][key] for row in rows], axis=0).tolist()
                 table = np.array([row["errors"][key] for row in rows])
-                # the search for the number of states is made of many descents: there, sweeps made in all
                 made = np.mean([row["iterations"] for row in rows], axis=0).tolist()
-                made = made if (name, method) == ("icu", "plain") else rows_steps
                 lines[key] = {
                     "iterations": made,
                     "seconds": times,

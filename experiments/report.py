@@ -191,9 +191,9 @@ Three causes can be told apart. First, the read-out: the trajectory as printed h
 {means["printed_trajectory"]["mean"]:.1f} %, the posterior of the same fit {means["printed_posterior"]["mean"]:.1f} %.
 With ζ and ξ at {PRINTED_INFINITE["emission_weight"]:g} against dwell costs of weight 1, observations and jumps cost
 next to nothing and a path follows its dwells. Second, what a rival is shown: particle MCMC sees four categories, as in
-the paper, and has {means["pmcmc"]["mean"]:.1f} %; shown the readings, {means["pmcmc_gaussian"]["mean"]:.1f} %. Third, how states are born:
-the paper starts from one state, where its move (split what is entered by a jump from one state to another) finds no
-jump. Printed weights, {n_births} splits:
+the paper, and has {means["pmcmc"]["mean"]:.1f} %; shown the readings, {means["pmcmc_gaussian"]["mean"]:.1f} %.
+Third, how states are born: the paper starts from one state, where its move (split what is entered by a jump from one
+state to another) finds no jump. Printed weights, {n_births} splits:
 
 {markdown(["states born", "number", "trajectory (%)", "posterior (%)"], born)}
 
@@ -321,8 +321,9 @@ Three hidden states and two symbols; all one sees are the symbols at irregular t
 ### Error against iterations and CPU time
 
 Means over data sets or splits ({n}). Every point is a fit of its own, stopped there; its time includes reading out
-the held-out values. EM on ICU has {curves["em_states_on_icu"]} states; iterations of JUMP-means are there all sweeps
-of its search for states. JUMP-means with our weights, no EM steps. MS and ICU are not the paper's data.
+the held-out values. EM on ICU has {curves["em_states_on_icu"]} states; JUMP-means is stopped there at 1, 2, ... states,
+and its iterations are the sweeps up to then. JUMP-means with our weights, no EM steps. MS and ICU are not the paper's
+data.
 
 ![Error against iterations]({folder}/curves_iterations.svg)
 

@@ -168,7 +168,7 @@ def clock(seconds: float) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Readable JSON: numbers with six digits, lists of numbers on one line."""
+    """Readable JSON: numbers with six digits (jump times with all), lists of numbers on one line."""
     text = json.dumps(rounded(data), indent=1)
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: "[" + " ".join(found[1].split()) + "]", text)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -176,8 +176,8 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def rounded(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: rounded(value) for key, value in data.items()}
+    if isinstance(data, dict):  # jumps of dwells that are next to nothing need all their digits
+        return {key: value if key == "start_times" else rounded(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
         return [rounded(value) for value in data]
     return float(f"{data:.6g}") if isinstance(data, float) else data
