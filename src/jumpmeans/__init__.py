@@ -11,6 +11,7 @@ from .prior import simulate_hggp
 from .simulate import simulate
 from .structure import Structure
 from .trajectories import Trajectories
+from .tuning import state_path, tune
 
 __version__ = "0.1.0"
 
@@ -34,4 +35,6 @@ __all__ = [
     "reconstruction_error",
     "simulate",
     "simulate_hggp",
+    "state_path",
+    "tune",
 ]

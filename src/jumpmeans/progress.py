@@ -6,6 +6,8 @@ import logging
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,22 @@ LOGGER = logging.getLogger("jumpmeans")
 # Work shorter than this (seconds) needs no bar.
 PATIENCE = 1.0
 WIDTH = 30
+_quiet = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No bars in here: whoever asked for the work draws one for all of it."""
+    token = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
 
 
 def track(n: int, title: str) -> Iterator[int]:
     """Count 0, 1, ..., n - 1 with a bar on standard error, if that is a terminal and the work takes a while."""
-    shown = sys.stderr is not None and sys.stderr.isatty()
+    shown = not _quiet.get() and sys.stderr is not None and sys.stderr.isatty()
     begun = last = time.monotonic()
     drawn = False
     try:

@@ -26,6 +26,7 @@ from .setup import (
     even_jumps,
     make_search,
     number,
+    one_or_list,
     sample_panel,
     states_and_emission,
     total_weight,
@@ -164,24 +165,62 @@ n_iter_, converged_, history_
         self.first_dwell = first_dwell
         self.refine = refine
 
-    def fit(self, panel: Any, y: None = None) -> Self:
-        """Fit to a panel, or to a frame with columns id, time and value."""
+    def fit(self, panel: Any, y: None = None, *, start: InfiniteJumpMeans | None = None) -> Self:
+        """Fit to a panel, or to a frame with columns id, time and value.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+        start : fitted InfiniteJumpMeans, optional
+            Warm start: the search goes on from the states and parameters of this model, of the same emission and
+            objective, instead of from `start_states`; its hyperparameters may be others, and it is left as it is.
+        """
         panel = as_panel(panel)
         self._check_options()
-        usual = USUAL_STATES if self._is_hidden() else None
-        labels, blank = states_and_emission(panel, self.emission, usual, self.states, "auto")
+        labels, blank = self._blank(panel)
         weights = self._weights(panel, blank, blank.encode(panel))
+        if start is not None:
+            self._check_start(start)
         try:
             if blank.is_direct:
                 run, model = self._fit_labels(panel, blank, weights, labels)
             else:
-                run, model = self._fit_hidden(panel, blank, weights)
+                run, model = self._fit_hidden(panel, blank, weights, start)
         except NoPathError as error:
             raise no_path(panel, error, "the allowed moves") from None
         self.n_states_ = len(run.params.rates)
         sequences = Sequences.from_panel(panel, run.params.emission.encode(panel))
         self._publish(panel, sequences, run, model, labels if blank.is_direct else np.arange(self.n_states_))
         return self
+
+    def hyperparameters(self, panel: Any) -> dict[str, Any]:
+        """The weights of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
+        panel = as_panel(panel)
+        _, blank = self._blank(panel)
+        weights = self._weights(panel, blank, blank.encode(panel))
+        return {
+            "state_cost": weights.state_cost,
+            "shared_row_weight": weights.shared_row,
+            "prior_time": weights.prior_time,
+            "emission_weight": one_or_list(weights.emission),
+            "transition_weight": weights.transition,
+        }
+
+    def _blank(self, panel: Panel) -> tuple[NDArray[Any], Record]:
+        usual = USUAL_STATES if self._is_hidden() else None
+        return states_and_emission(panel, self.emission, usual, self.states, "auto")
+
+    def _check_start(self, start: InfiniteJumpMeans) -> None:
+        if not isinstance(start, InfiniteJumpMeans) or not hasattr(start, "_params_"):
+            raise ValueError(f"start must be a fitted InfiniteJumpMeans, got {start!r}; call its fit first.")
+        if not self._is_hidden():
+            raise ValueError("start must be None for directly observed states, whose number is known; leave it out.")
+        for name in ("emission", "objective"):
+            mine, its = getattr(self, name), getattr(start, name)
+            if mine != its:
+                raise ValueError(f"start must have the same {name}, got {its!r} for {mine!r}.")
+        if start.n_states_ > self.max_states:
+            raise ValueError(f"start must have at most max_states={self.max_states} states, got {start.n_states_}.")
 
     def _is_hidden(self) -> bool:
         return "direct" not in ([self.emission] if isinstance(self.emission, str) else list(self.emission))
@@ -207,7 +246,9 @@ n_iter_, converged_, history_
         self.path_ = [Step("start", M, run.cost.total)]
         return run, model
 
-    def _fit_hidden(self, panel: Panel, blank: Record, weights: Weights) -> tuple[Run, Model]:
+    def _fit_hidden(
+        self, panel: Panel, blank: Record, weights: Weights, start: InfiniteJumpMeans | None
+    ) -> tuple[Run, Model]:
         """Hidden states: look for their number, on a sample if there is much, then descend on all."""
         if self.structure is not None:
             raise ValueError(
@@ -217,35 +258,40 @@ n_iter_, converged_, history_
         engine = get_engine(self.engine)
         few = sample_panel(panel, SEARCH_ROWS)
         share = total_weight(few) / max(total_weight(panel), 1e-300)
-        run, path = self._search(few, blank, weights._replace(state_cost=weights.state_cost * share))
+        run, path = self._search(few, blank, weights._replace(state_cost=weights.state_cost * share), start)
         self.path_ = path
         model = self._model(weights, every_move(len(run.params.rates)))
         if few is not panel:
-            sequences = Sequences.from_panel(panel, blank.encode(panel))
+            sequences = Sequences.from_panel(panel, run.params.emission.encode(panel))
             run = descend(engine, sequences, run.params, model, self.max_iter, self.tol)
         return run, model
 
-    def _search(self, panel: Panel, blank: Record, weights: Weights) -> tuple[Run, list[Step]]:
+    def _first_params(self, panel: Panel, blank: Record, weights: Weights) -> Params:
+        """`start_states` states to start from, found in the observations."""
         M = min(self.start_states, self.max_states)
         blank = blank.permute(np.zeros(M, np.int64))
         x = blank.encode(panel)
         check_distinct(panel, blank, x)
-        rng = np.random.default_rng(self.random_state)
-        gap = typical_gap(panel)
-        start = Params(
-            np.full(M, 1.0 / gap) if M > 1 else np.zeros(1),
+        return Params(
+            np.full(M, 1.0 / typical_gap(panel)) if M > 1 else np.zeros(1),
             np.ones((M, M)) if weights.integrated else np.full((M, M), 1.0 / M),
-            start_emission(blank, x, panel, "data", rng, first=True),
+            start_emission(blank, x, panel, "data", np.random.default_rng(self.random_state), first=True),
             None if weights.integrated else np.full(M, 1.0 / M),
         )
+
+    def _search(
+        self, panel: Panel, blank: Record, weights: Weights, start: InfiniteJumpMeans | None
+    ) -> tuple[Run, list[Step]]:
+        params = self._first_params(panel, blank, weights) if start is None else start._params_
+        x = params.emission.encode(panel)
         sequences = Sequences.from_panel(panel, x)
-        model = self._model(weights, every_move(M))
+        model = self._model(weights, every_move(len(params.rates)))
         scene = Scene(
             sequences,
             Dwells.blank(sequences, model.search.per_gap),
-            start,
-            row_features(blank, x, panel),
-            1.0 / gap,
+            params,
+            row_features(params.emission, x, panel),
+            1.0 / typical_gap(panel),
             lambda n: model._replace(moves=every_move(n)),
         )
         rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, self.tol)

@@ -24,6 +24,7 @@ from .setup import (
     even_jumps,
     make_search,
     number,
+    one_or_list,
     states_and_emission,
     typical_gap,
 )
@@ -180,6 +181,18 @@ class JumpMeans(JumpModel):
                 raise no_path(panel, error, "the allowed moves") from None
         self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
         return self
+
+    def hyperparameters(self, panel: Any) -> dict[str, Any]:
+        """The weights of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
+        panel = as_panel(panel)
+        _, blank = states_and_emission(panel, self.emission, self.n_states, self.states, self.pseudo_count)
+        weights = self._weights(panel, blank, blank.encode(panel))
+        return {
+            "transition_weight": weights.transition,
+            "emission_weight": one_or_list(weights.emission),
+            "prior_dwell_count": weights.prior_count,
+            "prior_dwell_time": number("prior_dwell_time", self.prior_dwell_time, typical_gap(panel)),
+        }
 
     def _weights(self, panel: Panel, blank: Record, x: Floats) -> Weights:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""

@@ -53,6 +53,7 @@ class JumpModel(MarkovReadOut):
     emission_: Record
     n_iter_: int
     converged_: bool
+    _params_: Params
 
     def _check_options(self) -> None:
         params = self.get_params(deep=False)
@@ -88,6 +89,7 @@ class JumpModel(MarkovReadOut):
             order = params.emission.stable_order(run.stats.total_time)
             params, rows = params.permute(order), rows[np.ix_(order, order)]
         self.states_ = labels
+        self._params_ = params
         self.rates_, self.emission_ = params.rates, params.emission
         self.transition_probs_, self.base_row_ = rows, params.base_row
         self.cost_, self.objective_ = run.cost, run.cost.total

@@ -111,6 +111,11 @@ def emission_weights(value: Any, blank: Record, x: Floats, panel: Panel) -> Floa
     return np.array(np.broadcast_to(weights, len(blank.columns)), dtype=np.float64)
 
 
+def one_or_list(weights: Floats) -> float | list[float]:
+    """(D,) weights as a user would give them: a number for one column."""
+    return weights.tolist() if len(weights) > 1 else float(weights[0])
+
+
 def typical_gap(panel: Panel) -> float:
     """Median time between successive rows; 1 if there are none."""
     gaps, weights = panel.gaps()
