@@ -31,10 +31,10 @@ GAPS = (0.3, 1.0, 3.0, 5.0, 10.0)
 
 def tasks(quick: bool) -> list[Task]:
     seeds = range(3 if quick else 10)
-    work = [Task("causes:parameters", {"seed": seed}, 7.0) for seed in seeds]
-    work += [Task("causes:mcmc", {"set": name, "seed": seed}, 5.0) for name in MCMC_SETS for seed in seeds]
+    work = [Task("causes:parameters", {"seed": seed}, 4.0) for seed in seeds]
+    work += [Task("causes:mcmc", {"set": name, "seed": seed}, 3.0) for name in MCMC_SETS for seed in seeds]
     work += [Task("causes:where", {"set": name, "seed": seed}, 2.0) for name in WHERE_SETS for seed in seeds]
-    work += [Task("causes:births", {"split": split, "variant": key}, 2.0) for key in BIRTHS for split in seeds]
+    work += [Task("causes:births", {"split": split, "variant": key}, 1.5) for key in BIRTHS for split in seeds]
     gaps = GAPS[1::2] if quick else GAPS
     return work + [Task("causes:gap", {"gaps": gaps_kind, "mean_gap": gap, "seed": seed}, 1.0)
                    for gaps_kind in ("exponential", "regular") for gap in gaps for seed in seeds]  # fmt: skip

@@ -15,7 +15,7 @@ METHODS = ("by_hand", "em", "mcmc", "plain", "refined")
 
 def tasks(quick: bool) -> list[Task]:
     return [
-        Task("lab:assess", {"set": "credit", "seed": seed, "method": method}, 5.0 if method == "mcmc" else 2.0)
+        Task("lab:assess", {"set": "credit", "seed": seed, "method": method}, 2.0 if method == "mcmc" else 0.4)
         for method in METHODS
         for seed in range(3 if quick else 20)
     ]

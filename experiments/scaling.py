@@ -23,12 +23,12 @@ MODELS = {"infinite": "number of states found", "given": "five states given"}
 SIZES = {10**2: 10, 10**3: 10, 10**4: 3, 10**5: 1, 10**6: 1}
 QUICK_SIZES = {10**2: 3, 10**3: 3, 10**4: 1}
 LARGEST = {"infinite": 10**6, "given": 10**5}
-SECONDS_PER_SEQUENCE = {"infinite": 1.2e-3, "given": 1e-3}
+SECONDS_PER_SEQUENCE = {"infinite": 5e-4, "given": 1e-3}
 
 
 def tasks(quick: bool) -> list[Task]:
     return [
-        Task("scaling:timed", {"n": n, "seed": seed, "model": model}, 1.0 + SECONDS_PER_SEQUENCE[model] * n)
+        Task("scaling:timed", {"n": n, "seed": seed, "model": model}, 2.0 + SECONDS_PER_SEQUENCE[model] * n)
         for n, n_sets in (QUICK_SIZES if quick else SIZES).items()
         for model in MODELS
         for seed in range(n_sets)

@@ -22,7 +22,7 @@ NAMES = ("synthetic_1", "synthetic_1_regular", "synthetic_2_dense", "ms")
 
 def tasks(quick: bool) -> list[Task]:
     return [
-        Task("search:variant", {"set": name, "seed": seed, "variant": variant}, 0.1 if name == "ms" else 2.0)
+        Task("search:variant", {"set": name, "seed": seed, "variant": variant}, 0.05 if name == "ms" else 0.8)
         for name in NAMES
         for variant in VARIANTS
         for seed in range(3 if quick else 50 if name == "ms" else 20)

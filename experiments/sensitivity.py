@@ -39,7 +39,7 @@ def tasks(quick: bool) -> list[Task]:
         for settings in grid(MS_GRID)
     ]
     icu_grid = QUICK_ICU_GRID if quick else ICU_GRID
-    icu = [Task("sensitivity:icu", {"settings": settings, "split": ICU_SPLIT}, 1.5) for settings in grid(icu_grid)]
+    icu = [Task("sensitivity:icu", {"settings": settings, "split": ICU_SPLIT}, 1.0) for settings in grid(icu_grid)]
     return ms + icu
 
 

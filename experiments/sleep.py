@@ -18,7 +18,7 @@ METHODS = ("by_hand", "em", "mcmc", "plain", "refined")
 
 def tasks(quick: bool) -> list[Task]:
     return [
-        Task("sleep:assess", {"seed": seed, "method": method}, 8.0 if method == "mcmc" else 3.0)
+        Task("sleep:assess", {"seed": seed, "method": method}, 3.0 if method == "mcmc" else 1.0)
         for method in METHODS
         for seed in range(3 if quick else 20)
     ]

@@ -20,15 +20,17 @@ METHODS = {
     "icu": ("by_hand", "em_numbers", "pmcmc", "pmcmc_gaussian", *JUMP_MEANS),
 }
 # Rough CPU seconds of a task.
-COST = {"by_hand": 0.5, "em": 3.0, "mcmc": 4.0, "em_numbers": 8.0, "pmcmc": 3.5, "pmcmc_gaussian": 5.0}
+COST = {
+    "by_hand": 0.05, "em": 2.0, "mcmc": 3.3, "em_numbers": 7.0, "pmcmc": 2.5, "pmcmc_gaussian": 3.6, "printed": 0.3,
+    "plain": 0.6, "refined": 1.3,
+}  # fmt: skip
 
 
 def tasks(quick: bool) -> list[Task]:
-    small = {"ms": 0.05, "icu": 1.5}
     return [
         Task(
             "lab:assess", {"set": name, "seed": seed, "method": method},
-            small.get(name, 1.0) * COST.get(method, 0.8),
+            (0.03 if name == "ms" else 1.0) * COST[method],
         )
         for name, methods in METHODS.items()
         for method in methods
