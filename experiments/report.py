@@ -17,7 +17,9 @@ RESULTS = HERE / "results"
 PAGE = HERE.parent / "docs" / "reproduction.md"
 # How near to EM the posterior is asked to be, in points.
 NEAR_EM = 0.3
-ITEMS = ("idea", "table1", "causes", "curves", "patients", "sensitivity", "search", "scaling", "sleep", "credit")
+ITEMS = (
+    "idea", "table1", "states", "causes", "curves", "patients", "sensitivity", "search", "scaling", "sleep", "credit",
+)  # fmt: skip
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def build(r: dict[str, Any], folder: str) -> str:
     """The whole page; pictures are looked for in `folder`."""
     said = statements(r)
     parts = [head(r, said), differences(said), *why(r, said, folder), table(r["table1"], folder), pictures(r, folder),
-             more_sets(r, folder), listing(said), how(r)]  # fmt: skip
+             number_of_states(r["states"], folder), more_sets(r, folder), listing(said), how(r)]  # fmt: skip
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -307,7 +309,8 @@ def pictures(r: dict[str, Any], folder: str) -> str:
     n = ", ".join(f"{title(name)}: {one['n']}" for name, one in curves["sets"].items())
     facts = "; ".join(
         f"{title(name)}: {one['n_settings']:,} settings, errors from {one['least']:.1f} to {one['largest']:.1f} %, "
-        f"median {one['median']:.1f} %"
+        f"median {one['median']:.1f} %, {100 * one['share_near']:.0f} % within {study['near_within']:g} points of the "
+        f"least (posterior: least {one['posterior_least']:.1f} %, {100 * one['posterior_share_near']:.0f} % within)"
         for name, one in study["sets"].items()
     )
     return f"""## Figures
@@ -386,6 +389,32 @@ search with one candidate a gap.
 {markdown(["", "beam", "2 candidates a gap", "4 candidates a gap"], rows)}
 
 ![Objective and error of other searches]({folder}/search.svg)"""
+
+
+def number_of_states(found: dict[str, Any], folder: str) -> str:
+    names = {
+        "default": "defaults",
+        "unchecked": "births not checked",
+        "paper": "the paper's move alone, from 1 state",
+        "paper_from_2": "the paper's move alone, from 2 states",
+    }
+    rows = [
+        [names[way], found["titles"][kind], f"{int(size):,}", f"{one['right']} of {one['n']}", span(one["numbers"]),
+         *(f"{one[key]:.3f}" for key in ("index", "posterior_index", "limit")), f"{one['seconds']:.1f}"]
+        for way, kinds in found["ways"].items()
+        for kind, sizes in kinds.items()
+        for size, one in sizes.items()
+    ]  # fmt: skip
+    head = ["", "panels", "sequences", "right number", "numbers found", "adjusted Rand index, trajectory",
+            "posterior mode", "true parameters", "CPU seconds"]  # fmt: skip
+    return f"""## The number of states, learned
+
+Simulated Gaussian panels where it is known: 20 observations a sequence, mean dwell 5 gaps, `InfiniteJumpMeans` with
+nothing set. Without the check, births stop at {found["most_unchecked"]} states.
+
+{markdown(head, rows)}
+
+![How often each number of states is found]({folder}/states.svg)"""
 
 
 def more_sets(r: dict[str, Any], folder: str) -> str:

@@ -17,7 +17,7 @@ from tasks import Store, clock, pool, run_tasks, versions, write_json
 
 HERE = Path(__file__).parent
 ITEMS = (
-    "idea", "table1", "causes", "curves", "patients", "sensitivity", "search", "scaling", "sleep", "credit",
+    "idea", "table1", "states", "causes", "curves", "patients", "sensitivity", "search", "scaling", "sleep", "credit",
 )  # fmt: skip
 
 

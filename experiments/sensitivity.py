@@ -27,6 +27,8 @@ ICU_GRID = {
 QUICK_ICU_GRID = {name: values[1:4:2] if values == FIVE else values[1:2] for name, values in ICU_GRID.items()}
 # A setting is as good as the best if its error is at most so many points above the least.
 AS_GOOD = 1.0
+# And near to it within so many.
+NEAR = 2.0
 # The weights of one setting are of different orders of magnitude if the largest is so many times the least.
 FAR_APART, CLOSE = 1000.0, 10.0
 ICU_SPLIT = 0
@@ -78,6 +80,7 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
             if task.work == f"sensitivity:{name}"
         ]
         x = np.array([result["trajectory"] for _, result in own])
+        posterior = np.array([result["posterior"] for _, result in own])
         sets[name] = {
             "n_settings": len(own),
             "most_common": own[0][1]["most_common"],
@@ -85,10 +88,13 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
             "median": float(np.median(x)),
             "largest": float(x.max()),
             "share_as_good": float(np.mean(x <= x.min() + AS_GOOD)),
+            "share_near": float(np.mean(x <= x.min() + NEAR)),
+            "posterior_least": float(posterior.min()),
+            "posterior_share_near": float(np.mean(posterior <= posterior.min() + NEAR)),
             "share_below_most_common": float(np.mean(x < own[0][1]["most_common"])),
             "settings": {key: [settings[key] for settings, _ in own] for key in own[0][0]},
             "trajectory": x.tolist(),
-            "posterior": [result["posterior"] for _, result in own],
+            "posterior": posterior.tolist(),
         }
     sets["icu"]["n_states"] = [r["n_states"] for t, r in zip(work, found, strict=True) if t.work == "sensitivity:icu"]
     spread = orders_apart(sets["icu"]["settings"])
@@ -97,6 +103,7 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
     sets["icu"]["mean_close"] = mean_or_none(x[spread <= CLOSE])
     names = {
         "as_good_within": AS_GOOD,
+        "near_within": NEAR,
         "far_apart": FAR_APART,
         "close": CLOSE,
         "icu_split": ICU_SPLIT,

@@ -19,12 +19,13 @@ import jumpmeans as jm
 PANELS = {"apart": (5, 4.0), "close": (5, 2.0), "noise": (1, 0.0)}
 TITLES = {"apart": "5 states, 4 sds apart", "close": "5 states, 2 sds apart", "noise": "noise alone"}
 SIZES = (50, 200, 2000)
+MOST_UNCHECKED = 12
 # With everything, without the check of births, and the paper's moves alone from 1 and from 2 states.
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},
-    "unchecked": {"check": False, "max_states": 12},
+    "unchecked": {"check": False, "max_states": MOST_UNCHECKED},
     "paper": {"moves": "paper", "check": False},
-    "paper_from_2": {"moves": "paper", "check": False, "start_states": 2, "max_states": 12},
+    "paper_from_2": {"moves": "paper", "check": False, "start_states": 2, "max_states": MOST_UNCHECKED},
 }
 
 
@@ -80,7 +81,7 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
     for kinds in cells.values():
         for kind, sizes in kinds.items():
             kinds[kind] = {size: summary(rows, PANELS[kind][0]) for size, rows in sizes.items()}
-    return {"titles": TITLES, "ways": cells}
+    return {"titles": TITLES, "most_unchecked": MOST_UNCHECKED, "ways": cells}
 
 
 def summary(rows: list[dict[str, Any]], truth: int) -> dict[str, Any]:
