@@ -407,12 +407,25 @@ def number_of_states(found: dict[str, Any], folder: str) -> str:
     ]  # fmt: skip
     head = ["", "panels", "sequences", "right number", "numbers found", "adjusted Rand index, trajectory",
             "posterior mode", "true parameters", "CPU seconds"]  # fmt: skip
+    gains = [
+        [found["titles"][kind], f"{int(size):,}", f"{one['n']}", "" if one["least"] is None else f"{one['least']:.1f}",
+         f"{one['largest']:.1f}", f"{one['price']:.1f}"]
+        for kind, sizes in found["gains"].items()
+        for size, one in sizes.items()
+    ]  # fmt: skip
+    asked_of = ["panels", "sequences", "number", "least gain of a state that is there", "largest of one too many",
+                "what the check asks"]  # fmt: skip
     return f"""## The number of states, learned
 
 Simulated Gaussian panels where it is known: 20 observations a sequence, mean dwell 5 gaps, `InfiniteJumpMeans` with
 nothing set. Without the check, births stop at {found["most_unchecked"]} states.
 
 {markdown(head, rows)}
+
+The check of births asks more of the log-likelihood than a state too many gives, and less than one that is there. Gains
+of one state more, from `JumpMeans` with {found["gain_steps"]} closing EM steps:
+
+{markdown(asked_of, gains)}
 
 ![How often each number of states is found]({folder}/states.svg)"""
 

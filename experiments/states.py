@@ -14,12 +14,15 @@ from sklearn.metrics import adjusted_rand_score
 from tasks import Task
 
 import jumpmeans as jm
+from jumpmeans.engines.base import Sequences
+from jumpmeans.estimators.births import log_likelihood, price
 
 # Number of states and their distance in standard deviations of the noise.
 PANELS = {"apart": (5, 4.0), "close": (5, 2.0), "noise": (1, 0.0)}
 TITLES = {"apart": "5 states, 4 sds apart", "close": "5 states, 2 sds apart", "noise": "noise alone"}
 SIZES = (50, 200, 2000)
 MOST_UNCHECKED = 12
+GAIN_STEPS = 40
 # With everything, without the check of births, and the paper's moves alone from 1 and from 2 states.
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -54,7 +57,13 @@ def tasks(quick: bool) -> list[Task]:
         for kind in PANELS
         for seed in range(n // 2)
     ]
-    return work + others
+    gained = [
+        Task("states:gains", {"kind": kind, "n_sequences": size, "seed": seed}, size / 40)
+        for size in SIZES[:2]
+        for kind in PANELS
+        for seed in range(n // 2)
+    ]
+    return work + others + gained
 
 
 def recover(kind: str, n_sequences: int, seed: int, way: str) -> dict[str, Any]:
@@ -73,15 +82,45 @@ def recover(kind: str, n_sequences: int, seed: int, way: str) -> dict[str, Any]:
     }
 
 
+def gains(kind: str, n_sequences: int, seed: int) -> dict[str, Any]:
+    """Task: what one state more adds to the log-likelihood, up to one too many, and what the check asks of it."""
+    _, panel, _ = simulated(kind, n_sequences, seed)
+    levels, prices = [], []
+    for M in range(1, PANELS[kind][0] + 2):
+        process = jm.JumpMeans(M, refine=GAIN_STEPS, engine=ONE).fit(panel).process_
+        levels.append(log_likelihood(ONE, Sequences.from_panel(panel, process.emission.encode(panel)), process))
+        prices.append(price(process, panel.n_observations))
+    return {"gains": np.diff(levels).tolist(), "price": prices[1] - prices[0]}
+
+
 def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
     cells: dict[str, Any] = {}
+    gained: dict[str, Any] = {}
     for task, result in zip(work, found, strict=True):
         s = task.settings
+        if task.work == "states:gains":
+            gained.setdefault(s["kind"], {}).setdefault(str(s["n_sequences"]), []).append(result)
+            continue
         cells.setdefault(s["way"], {}).setdefault(s["kind"], {}).setdefault(str(s["n_sequences"]), []).append(result)
     for kinds in cells.values():
         for kind, sizes in kinds.items():
             kinds[kind] = {size: summary(rows, PANELS[kind][0]) for size, rows in sizes.items()}
-    return {"titles": TITLES, "most_unchecked": MOST_UNCHECKED, "ways": cells}
+    return {
+        "titles": TITLES, "most_unchecked": MOST_UNCHECKED, "ways": cells, "gain_steps": GAIN_STEPS,
+        "gains": {kind: {size: extremes(rows) for size, rows in sizes.items()} for kind, sizes in gained.items()},
+    }  # fmt: skip
+
+
+def extremes(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The least gain of a state that is there, and the largest of one too many."""
+    true = [gain for row in rows for gain in row["gains"][:-1]]
+    least = float(min(true)) if true else None
+    return {
+        "n": len(rows),
+        "least": least,
+        "largest": float(max(r["gains"][-1] for r in rows)),
+        "price": rows[0]["price"],
+    }
 
 
 def summary(rows: list[dict[str, Any]], truth: int) -> dict[str, Any]:
