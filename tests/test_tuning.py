@@ -376,16 +376,34 @@ def test_picture_of_the_path(path):
     np.testing.assert_array_equal(right.lines[0].get_ydata(), path.error)
 
 
-def test_only_the_outer_bar_is_drawn(monkeypatch):
+def eager_terminal(monkeypatch):
+    """A terminal on which every line is drawn at once."""
+
     class Terminal(io.StringIO):
         def isatty(self):
             return True
 
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr("jumpmeans.progress.PATIENCE", -1.0)
-    clock = iter(np.arange(1000.0))
+    clock = iter(np.arange(100_000.0))
     monkeypatch.setattr("jumpmeans.progress.time.monotonic", lambda: next(clock))
+    return terminal
+
+
+def test_fits_tell_how_far_they_are(monkeypatch):
+    screen = eager_terminal(monkeypatch)
+    panel, _ = jm.simulate(GAUSSIAN, 10, 10, random_state=0)
+    jm.InfiniteJumpMeans().fit(panel)
+    assert "looking for states: 1 states, sweep 1" in screen.getvalue()
+    assert "EM step 20 of 20" in screen.getvalue() and "closing steps: " in screen.getvalue()
+    jm.JumpMeans(2).fit(panel)
+    assert "start 1 of 1: 2 states, sweep 2, objective" in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
+def test_only_the_outer_bar_is_drawn(monkeypatch):
+    screen = eager_terminal(monkeypatch)
     for _ in track(2, "outer"):
         with quiet():
             for _ in track(2, "inner"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -17,11 +17,34 @@ LOGGER = logging.getLogger("jumpmeans")
 PATIENCE = 1.0
 WIDTH = 30
 _quiet = ContextVar("quiet", default=False)
+_speaker: ContextVar[tuple[str, _Line] | None] = ContextVar("speaker", default=None)
+
+
+class _Line:
+    """One line of a terminal, rewritten now and then; nothing if standard error is none, or for short work."""
+
+    def __init__(self) -> None:
+        self.shown = not _quiet.get() and sys.stderr is not None and sys.stderr.isatty()
+        self.begun = self.last = time.monotonic()
+        self.drawn = False
+
+    def write(self, text: Callable[[float], str]) -> None:
+        """Show text(seconds so far), unless it is too early or the last line is fresh."""
+        now = time.monotonic()
+        if self.shown and now - self.begun > PATIENCE and now - self.last > 0.1:
+            self.last, self.drawn = now, True
+            sys.stderr.write(f"\r{text(now - self.begun)}\x1b[K")
+            sys.stderr.flush()
+
+    def close(self, title: str) -> None:
+        if self.drawn:
+            sys.stderr.write("\r\x1b[K")
+        LOGGER.info("%s: %.2f s", title, time.monotonic() - self.begun)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No bars in here: whoever asked for the work draws one for all of it."""
+    """No lines in here: whoever asked for the work draws one for all of it."""
     token = _quiet.set(True)
     try:
         yield
@@ -31,24 +54,38 @@ def quiet() -> Iterator[None]:
 
 def track(n: int, title: str) -> Iterator[int]:
     """Count 0, 1, ..., n - 1 with a bar on standard error, if that is a terminal and the work takes a while."""
-    shown = not _quiet.get() and sys.stderr is not None and sys.stderr.isatty()
-    begun = last = time.monotonic()
-    drawn = False
+    line = _Line()
+
+    def bar(seconds: float) -> str:
+        left = seconds / (i + 1) * (n - i - 1)
+        return f"{title} [{'█' * (WIDTH * (i + 1) // n):<{WIDTH}}] {i + 1}/{n}, {left:.0f} s left"
+
     try:
         for i in range(n):
             yield i
-            now = time.monotonic()
-            if shown and now - begun > PATIENCE and now - last > 0.1:
-                last, drawn = now, True
-                done = i + 1
-                left = (now - begun) / done * (n - done)
-                bar = "█" * (WIDTH * done // n)
-                sys.stderr.write(f"\r{title} [{bar:<{WIDTH}}] {done}/{n}, {left:.0f} s left \x1b[K")
-                sys.stderr.flush()
+            line.write(bar)
     finally:
-        if drawn:
-            sys.stderr.write("\r\x1b[K")
-        LOGGER.info("%s: %.2f s", title, time.monotonic() - begun)
+        line.close(title)
+
+
+@contextmanager
+def status(title: str) -> Iterator[None]:
+    """Work of unknown length: what is told by `say` in here follows the title on the line."""
+    line = _Line()
+    token = _speaker.set((title, line))
+    try:
+        yield
+    finally:
+        _speaker.reset(token)
+        line.close(title)
+
+
+def say(text: str) -> None:
+    """Tell how far the work has come, if anyone listens."""
+    speaker = _speaker.get()
+    if speaker is not None:
+        title, line = speaker
+        line.write(lambda seconds: f"{title}: {text}, {seconds:.0f} s")
 
 
 class History:

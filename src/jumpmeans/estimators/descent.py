@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..engines.base import Dwells, Engine, Search, Sequences
 from ..objective import Cost, Stats, Weights, evaluate
 from ..params import Params
-from ..progress import History
+from ..progress import History, say
 from .updates import exact_rates, shared_rows, transition_rows, used_moves
 
 Floats = NDArray[np.float64]
@@ -92,6 +92,7 @@ def descend(
         params, kept = better, stats
         history.append(cost)
         timing.add(cost.total)
+        say(f"{len(params.rates)} states, sweep {len(history)}, objective {cost.total:.6g}")
         if len(history) > 1:
             converged = history[-2].total - history[-1].total <= tol * abs(history[-1].total)
     assert kept is not None  # max_iter is at least 1

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..engines.base import Engine, Expected, Sequences
 from ..params import Process
+from ..progress import say
 from .updates import transition_rows
 
 # In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
@@ -57,6 +58,7 @@ def em_steps(
 ) -> Process:
     """The process after n closing steps, with `pseudo_count` more of everything that is counted."""
     process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
-    for _ in range(n_steps):
+    for k in range(n_steps):
+        say(f"{len(process.rates)} states, EM step {k + 1} of {n_steps}")
         process = maximise(process, engine.expect(sequences, process), moves, pseudo_count, SHARED_READINGS)
     return process

@@ -14,6 +14,7 @@ from ..engines.base import Dwells, NoPathError, Sequences
 from ..objective import Weights
 from ..panel import Panel
 from ..params import Params
+from ..progress import status
 from ..structure import Structure
 from .base import Floats, as_panel, no_path
 from .births import Rules, Step, search_states
@@ -182,15 +183,17 @@ n_iter_, converged_, history_
         if start is not None:
             self._check_start(start)
         try:
-            if blank.is_direct:
-                run, model = self._fit_labels(panel, blank, weights, labels)
-            else:
-                run, model = self._fit_hidden(panel, blank, weights, start)
+            with status("looking for states"):
+                if blank.is_direct:
+                    run, model = self._fit_labels(panel, blank, weights, labels)
+                else:
+                    run, model = self._fit_hidden(panel, blank, weights, start)
         except NoPathError as error:
             raise no_path(panel, error, "the allowed moves") from None
         self.n_states_ = len(run.params.rates)
         sequences = Sequences.from_panel(panel, run.params.emission.encode(panel))
-        self._publish(panel, sequences, run, model, labels if blank.is_direct else np.arange(self.n_states_))
+        with status("closing steps"):
+            self._publish(panel, sequences, run, model, labels if blank.is_direct else np.arange(self.n_states_))
         return self
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:

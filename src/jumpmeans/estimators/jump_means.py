@@ -13,7 +13,7 @@ from ..engines.base import NoPathError, Sequences
 from ..objective import Weights
 from ..panel import Panel
 from ..params import Params
-from ..progress import track
+from ..progress import status
 from ..structure import Structure
 from .base import Floats, as_panel, no_path
 from .descent import Model, descend
@@ -168,18 +168,21 @@ class JumpMeans(JumpModel):
         model = Model(self._weights(panel, blank, x), moves, search)
         sequences = Sequences.from_panel(panel, x)
         rng = np.random.default_rng(self.random_state)
+        starts = self._n_starts(blank)
         runs = []
-        for k in track(self._n_starts(blank), "fitting"):
+        for k in range(starts):
             start = Params(
                 np.asarray(moves.any(axis=1)) / typical_gap(panel),
                 start_rows(blank, x, panel, moves, self.init),
                 start_emission(blank, x, panel, self.init, rng, first=k == 0),
             )
             try:
-                runs.append(descend(engine, sequences, start, model, self.max_iter, self.tol))
+                with status(f"start {k + 1} of {starts}"):
+                    runs.append(descend(engine, sequences, start, model, self.max_iter, self.tol))
             except NoPathError as error:
                 raise no_path(panel, error, "the allowed moves") from None
-        self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
+        with status("closing steps"):
+            self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
         return self
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
