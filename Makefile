@@ -24,6 +24,7 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/comparators.py
+	$(PY) benchmarks/infinite.py
 
 # The paper's experiments and docs/reproduction.md; a run that was stopped goes on where it was.
 reproduce: $(STAMP)
