@@ -166,6 +166,7 @@ def scene_of(panel, M=3, objective="corrected"):
 def test_statistics_of_a_split_are_those_of_the_relabelled_trajectories(split):
     """What a proposal expects from pooled statistics equals counting dwells and rows one by one."""
     panel, _ = gaussian_panel([0.0, 5.0, 10.0], [0.3] * 3, n=40)
+    panel = dataclasses.replace(panel, weights=np.random.default_rng(0).integers(1, 4, 40).astype(float))
     scene, time = scene_of(panel)
     M = 3
     if split == "pair":
@@ -184,20 +185,21 @@ def test_statistics_of_a_split_are_those_of_the_relabelled_trajectories(split):
 
     exits, total, log_total, jumps = np.zeros(4), np.zeros(4), np.zeros(4), np.zeros((4, 4))
     for d in range(len(new)):
+        w = time.weight[d]
         if time.before[d] >= 0:
-            jumps[new[d - 1], new[d]] += 1
+            jumps[new[d - 1], new[d]] += w
         if time.complete[d]:
-            exits[new[d]] += 1
-            total[new[d]] += time.length[d]
-            log_total[new[d]] += np.log(time.length[d])
+            exits[new[d]] += w
+            total[new[d]] += w * time.length[d]
+            log_total[new[d]] += w * np.log(time.length[d])
     np.testing.assert_array_equal(stats.exits, exits)
     np.testing.assert_allclose(stats.time, total, rtol=1e-12)
     np.testing.assert_allclose(stats.log_time, log_total, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(stats.jumps, jumps)
-    x, rows = scene.sequences.x[:, 0], new[time.row_dwell]
-    means = np.array([x[rows == s].mean() for s in range(4)])
+    x, rows, w = scene.sequences.x[:, 0], new[time.row_dwell], time.weight[time.row_dwell]
+    means = np.array([np.average(x[rows == s], weights=w[rows == s]) for s in range(4)])
     np.testing.assert_allclose(params.emission.means, means, rtol=1e-12)
-    squares = sum(0.5 * ((x[rows == s] - means[s]) ** 2).sum() for s in range(4))
+    squares = 0.5 * w @ (x - means[rows]) ** 2
     cost = evaluate(stats, params, scene.weights)
     assert cost.observations == pytest.approx(scene.weights.emission[0] * squares, rel=1e-9)
     last = np.append(time.first[1:], len(new)) - 1
@@ -292,6 +294,13 @@ def test_powers_of_two_change_no_bit():
     assert after.objective_ == before.objective_
     np.testing.assert_array_equal(after.predict(other), before.predict(SMALL))
     np.testing.assert_array_equal(after.rates_ * 4.0, before.rates_)
+
+
+def test_units_of_several_columns_do_not_matter():
+    emission = [jm.emissions.Gaussian([0, 4], sds=1), jm.emissions.Gaussian([0, 0], sds=1)]
+    panel, _ = jm.simulate(jm.Process([0.2, 0.2], [[0, 1], [1, 0]], emission=emission), 40, 20, random_state=3)
+    other = dataclasses.replace(panel, values=panel.values * [1.0, 1000.0])
+    assert fit(other).objective_ == pytest.approx(fit(panel).objective_, rel=1e-9)
 
 
 def test_weights_are_copies():
@@ -395,6 +404,8 @@ def test_a_high_price_leaves_one_state():
         ({"state_cost": -1.0}, "state_cost must be"),
         ({"max_states": 0}, "max_states must be"),
         ({"structure": jm.Structure()}, "structure must be None"),
+        ({"objective": "printed", "first_dwell": "running"}, "first_dwell must be 'complete'"),
+        ({"start_states": 10**4, "max_states": 10**4}, "start_states=10000 must be at most"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -425,6 +436,29 @@ def test_panels_that_say_little(value):
     assert len(model.predict_value(panel)) == 6
 
 
+def test_no_prior_time_is_no_obstacle():
+    model = fit(APART, prior_time=0.0)
+    assert model.n_states_ == 5 and np.isfinite(model.objective_)
+    falls(model)
+
+
+def test_truth_values_are_readings():
+    rng = np.random.default_rng(0)
+    panel = jm.Panel.from_arrays(np.tile(np.arange(20.0), 10), rng.random(200) < 0.5, ids=np.repeat(np.arange(10), 20))
+    assert fit(panel, emission="bernoulli").n_states_ == 1
+
+
+@pytest.mark.parametrize("family", ["gaussian", "categorical"])
+def test_automatic_numbers_given_back_change_nothing(family):
+    panel = SMALL
+    if family == "categorical":
+        process = jm.Process([0.2] * 3, (1.0 - np.eye(3)) / 2, emission=SYMBOLS)
+        panel, _ = jm.simulate(process, 60, 20, random_state=0)
+    model = fit(panel, emission=family, refine=0)
+    again = fit(panel, emission=family, refine=0, **model.hyperparameters(panel))
+    assert again.objective_ == pytest.approx(model.objective_, rel=1e-12)
+
+
 def test_one_row():
     panel = jm.Panel.from_arrays([0.0], [1.5], ids=["a"])
     assert fit(panel).n_states_ == 1
@@ -441,6 +475,27 @@ def test_the_number_is_sought_on_a_sample_and_all_is_fitted(monkeypatch):
     falls(model)
     order = np.random.default_rng(1).permutation(APART.n_sequences)
     assert fit(APART.select(order)).objective_ == pytest.approx(model.objective_, rel=1e-9)
+
+
+SYMBOLS = jm.emissions.Categorical([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]], list("abc"))
+
+
+def test_a_sample_of_symbols_keeps_their_states(monkeypatch):
+    """Pseudo-counts and the pull to the base row grow with the data: on a sample they are as much smaller."""
+    process = jm.Process([0.2] * 3, (1.0 - np.eye(3)) / 2, emission=SYMBOLS)
+    panel, _ = jm.simulate(process, 1000, 20, gaps="regular", random_state=0)
+    monkeypatch.setattr(infinite, "SEARCH_ROWS", 4000)
+    model = fit(panel, emission="categorical", refine=5)
+    assert model.n_states_ == 3
+    assert len(model.history_) > model.n_iter_  # the time of the search counts too
+
+
+def test_a_sample_does_not_depend_on_the_order_of_the_sequences():
+    process = jm.Process([0.2] * 3, (1.0 - np.eye(3)) / 2, emission=SYMBOLS)
+    panel, _ = jm.simulate(process, 1000, 20, gaps="regular", random_state=0)
+    order = np.random.default_rng(0).permutation(1000)
+    a, b = (set(sample_panel(p, 2000).ids.tolist()) for p in (panel, panel.select(order)))
+    assert len(a & b) >= 99
 
 
 def test_sample_of_a_panel():

@@ -346,6 +346,14 @@ def test_directly_observed_states_take_no_start(path):
         jm.InfiniteJumpMeans(emission="direct").fit(LABELLED, start=path.models[0])
 
 
+def test_chances_are_scored_as_measurements():
+    """A mean of 0.9 for a reading of 1 is an error of 0.1, not a wrong label."""
+    process = jm.Process([0.1, 0.1], [[0, 1], [1, 0]], emission=jm.emissions.Bernoulli([0.05, 0.95]))
+    panel, _ = jm.simulate(process, 20, 20, random_state=0)
+    tuned = jm.tune(jm.JumpMeans(2, emission="bernoulli"), panel, [{}], folds=2, n_jobs=1)
+    assert np.all(tuned.fold_errors < 0.5)
+
+
 # ------------------------------------------------------------------------------------------------- pictures, bars
 
 

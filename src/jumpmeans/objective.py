@@ -127,7 +127,7 @@ class Cost(NamedTuple):
 
 def jump_costs(transition_probs: Floats, weight: float) -> Floats:
     """(M, M) cost -ξ ln p of each jump, infinite where p = 0 and on the diagonal."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         costs = np.ascontiguousarray(-weight * np.log(transition_probs))
     costs[transition_probs == 0] = np.inf  # also when ξ = 0
     np.fill_diagonal(costs, np.inf)
@@ -135,11 +135,13 @@ def jump_costs(transition_probs: Floats, weight: float) -> Floats:
 
 
 def prior_cost(rates: Floats, weights: Weights) -> float:
-    """Prior on the rates of states that can be left, Σ a h(b λ / a): bλ - a ln λ made free of units."""
+    """Prior on the rates of states that can be left, Σ a h(b λ / a): bλ - a ln λ made free of units (if b > 0)."""
     rates = rates[rates > 0]
     a, b = weights.prior_count, weights.prior_time
     if a == 0:
         return float(b * rates.sum())
+    if b == 0:
+        return float(-a * np.log(rates).sum())
     z = b * rates / a
     return float(a * (z - np.log(z) - 1.0).sum())
 

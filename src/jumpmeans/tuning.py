@@ -16,7 +16,7 @@ from joblib import Parallel, cpu_count, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .emissions import FAMILIES, family_names
+from .emissions import family_names
 from .engines import Threads
 from .errors import MissingExtraError
 from .estimators import InfiniteJumpMeans
@@ -276,8 +276,8 @@ def state_path(
         raise ValueError("emission must be of hidden states, got 'direct': the labels decide how many there are.")
     scorer = _scorer(model, panel, method, bins)
     auto = float(model.hyperparameters(panel)["state_cost"])
-    costs = _prices(model, panel, auto) if state_costs is None else _given_prices(state_costs)
     hold_outs = _hold_outs(panel, fraction, folds, np.random.default_rng(random_state).spawn(1)[0])
+    costs = _prices(model, panel, auto) if state_costs is None else _given_prices(state_costs)
     model.set_params(**_engine(model, n_jobs))
     n = total_weight(panel)
     chains: list[tuple[Any, ...]] = [(model, panel, costs, None, scorer)]
@@ -435,7 +435,7 @@ def _scorer(model: Any, panel: Panel, method: str, bins: Any) -> Scorer:
     if isinstance(emission, str) and emission == "auto":
         labels = tuple(categories is not None for categories in panel.categories)
     else:
-        labels = tuple(FAMILIES[name].is_symbolic for name in family_names(emission, panel.n_columns))
+        labels = tuple(name in ("direct", "categorical") for name in family_names(emission, panel.n_columns))
     units: tuple[float, ...] = (1.0,)
     if panel.n_columns > 1:
         spreads = [np.nanmean(np.abs(x - np.nanmedian(x))) if np.isfinite(x).any() else 1.0 for x in panel.values.T]

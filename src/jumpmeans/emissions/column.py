@@ -138,6 +138,9 @@ def numeric_values(panel: Panel, d: int, family: str) -> Floats:
     """Column d of a panel, refused if it holds anything but numbers."""
     labels = panel.categories[d]
     x = panel.values[:, d]
+    if labels is not None and all(isinstance(label, bool | np.bool_) for label in labels.tolist()):
+        present = np.isfinite(x)
+        x, labels = np.where(present, labels.astype(np.float64)[np.where(present, x, 0).astype(np.int64)], np.nan), None
     if labels is not None and np.isfinite(x).any():
         row = int(np.flatnonzero(np.isfinite(x))[0])
         for i in np.flatnonzero(np.isfinite(x)):

@@ -47,7 +47,7 @@ def minimise(stats: Stats, params: Params, model: Model) -> Params:
     weights, moves, _ = model
     leavable = np.asarray(moves.any(axis=1))
     rates = exact_rates(stats, weights, leavable)
-    if weights.prior_count == 0 and (weights.shared_row > 0 or weights.state_cost > 0):
+    if weights.prior_count == 0 and (params.base_row is not None or weights.integrated):
         rates = some_rate(rates, stats, params.rates, weights, leavable)
     emission = params.emission.update(stats.emission)
     if weights.integrated:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..emissions import Record
+from ..emissions import Categorical, Record
 from ..engines import get_engine
 from ..engines.base import Dwells, NoPathError, Sequences
 from ..objective import Weights
@@ -33,7 +34,7 @@ from .setup import (
     total_weight,
     typical_gap,
 )
-from .start import row_features, start_emission, start_rows
+from .start import feature_units, row_features, start_emission, start_rows
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
 STATE_COST = 0.015
@@ -60,14 +61,14 @@ class InfiniteJumpMeans(JumpModel):
         Family of each value column: "direct" (the label is the state), "categorical", "gaussian",
         "laplace", "poisson", "exponential" or "bernoulli".
     max_states : int
-        Most states there can be.
+        Most hidden states there can be.
     states : list, optional
         Labels of directly observed states, when some may never have been seen; fixes their order.
     state_cost : float or "auto"
         ξ_1, price of a state; auto: 0.015 for every observation.
     shared_row_weight : float or "auto"
         ξ_2, pull of every row of jump probabilities to the base row; auto: 1, but for states hidden behind symbols a
-        tenth of the observations, for the reason given at `JumpMeans.pseudo_count`.
+        fortieth of the observations, for the reason given at `JumpMeans.pseudo_count`.
     prior_time : float or "auto"
         γ, time that each state is taken to have been seen for before; auto: the median gap.
     emission_weight, transition_weight : float or "auto"
@@ -75,7 +76,7 @@ class InfiniteJumpMeans(JumpModel):
     objective : "corrected", "printed" or "integrated"
         The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells; as printed in the
         paper, with K in place of K + ξ_2 and running dwells free; or the supplement's one with the rows integrated
-        out, in which a state pays ξ_2 for every further state that it is followed by.
+        out, in which a state pays ξ_2 for every further state that it is followed by (ξ has no part in it).
     moves : "all", "paper", or a list from "pair", "emissions", "dwells", "merge", "drop"
         Changes of the number of states that are tried: what is entered from one state by a jump to another, the rows
         of a state in two clusters, its short dwells, two states as one, a state given up. "paper" is the first alone.
@@ -105,7 +106,11 @@ n_iter_, converged_, history_
     The labels of directly observed states are the states: none is born, and what this model adds is the base row and
     γ. The part of the rows for states not yet seen tends to 0 at the fixed point of rows and base row, and is left
     out. Of more than 25,000 rows, the number of states is looked for on some of the sequences (of long ones, on their
-    beginning), spread evenly; `path_` then speaks of these, and one last descent sees all.
+    beginning), spread evenly; `path_` then speaks of these, one last descent sees all, and a weight of k need not equal
+    k copies.
+
+    The check knows no noise but that of the family it was told: skewed or heavy-tailed readings taken for Gaussian
+    ones, or counts taken for measurements, get more states than there are.
 
     Examples
     --------
@@ -178,6 +183,12 @@ n_iter_, converged_, history_
         """
         panel = as_panel(panel)
         self._check_options()
+        self._kinds()
+        if self.objective == "printed" and self.first_dwell == "running":
+            raise ValueError(
+                "first_dwell must be 'complete' with objective='printed', in which a running dwell costs nothing, "
+                "got 'running'."
+            )
         labels, blank = self._blank(panel)
         weights = self._weights(panel, blank, blank.encode(panel))
         if start is not None:
@@ -261,12 +272,17 @@ n_iter_, converged_, history_
         engine = get_engine(self.engine)
         few = sample_panel(panel, SEARCH_ROWS)
         share = total_weight(few) / max(total_weight(panel), 1e-300)
-        run, path = self._search(few, blank, weights._replace(state_cost=weights.state_cost * share), start)
-        self.path_ = path
+        # what grows with the data is, on a sample, as much smaller
+        pull = share if isinstance(self.shared_row_weight, str) and only_symbols(blank) else 1.0
+        less = weights._replace(state_cost=share * weights.state_cost, shared_row=pull * weights.shared_row)
+        params = self._first_params(few, blank, weights) if start is None else start._params_
+        params = replace(params, emission=with_counts_of(params.emission, blank, share))
+        run, self.path_ = self._search(few, params, less)
         model = self._model(weights, every_move(len(run.params.rates)))
         if few is not panel:
-            sequences = Sequences.from_panel(panel, run.params.emission.encode(panel))
-            run = descend(engine, sequences, run.params, model, self.max_iter, self.tol)
+            params = replace(run.params, emission=with_counts_of(run.params.emission, blank, 1.0))
+            sequences = Sequences.from_panel(panel, params.emission.encode(panel))
+            run = descend(engine, sequences, params, model, self.max_iter, self.tol, timing=run.timing)
         return run, model
 
     def _first_params(self, panel: Panel, blank: Record, weights: Weights) -> Params:
@@ -274,7 +290,7 @@ n_iter_, converged_, history_
         M = min(self.start_states, self.max_states)
         blank = blank.permute(np.zeros(M, np.int64))
         x = blank.encode(panel)
-        check_distinct(panel, blank, x)
+        check_distinct(panel, blank, x, "start_states")
         return Params(
             np.full(M, 1.0 / typical_gap(panel)) if M > 1 else np.zeros(1),
             np.ones((M, M)) if weights.integrated else np.full((M, M), 1.0 / M),
@@ -282,10 +298,7 @@ n_iter_, converged_, history_
             None if weights.integrated else np.full(M, 1.0 / M),
         )
 
-    def _search(
-        self, panel: Panel, blank: Record, weights: Weights, start: InfiniteJumpMeans | None
-    ) -> tuple[Run, list[Step]]:
-        params = self._first_params(panel, blank, weights) if start is None else start._params_
+    def _search(self, panel: Panel, params: Params, weights: Weights) -> tuple[Run, list[Step]]:
         x = params.emission.encode(panel)
         sequences = Sequences.from_panel(panel, x)
         model = self._model(weights, every_move(len(params.rates)))
@@ -293,7 +306,7 @@ n_iter_, converged_, history_
             sequences,
             Dwells.blank(sequences, model.search.per_gap),
             params,
-            row_features(params.emission, x, panel),
+            row_features(params.emission, x, panel) / feature_units(params.emission, x, panel),
             1.0 / typical_gap(panel),
             lambda n: model._replace(moves=every_move(n)),
         )
@@ -312,7 +325,7 @@ n_iter_, converged_, history_
 
     def _weights(self, panel: Panel, blank: Record, x: Floats) -> Weights:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
-        symbols = not blank.is_direct and all(column.is_symbolic for column in blank.columns)
+        symbols = only_symbols(blank)
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
         shared = number("shared_row_weight", self.shared_row_weight, pull)
         emission = emission_weights(self.emission_weight, blank, x, panel)
@@ -320,8 +333,8 @@ n_iter_, converged_, history_
             emission = SYMBOL_WEIGHT * emission
         printed, integrated = self.objective == "printed", self.objective == "integrated"
         xi = number("transition_weight", self.transition_weight, 1.0)
-        # where the pull stands for even counts, it is no number of earlier dwells
-        count = 1.0 if isinstance(self.shared_row_weight, str) else shared
+        # behind symbols the pull stands for even counts, and is no number of earlier dwells
+        count = 1.0 if symbols else shared
         return Weights(
             transition=1.0 if integrated else xi,
             emission=emission,
@@ -333,6 +346,19 @@ n_iter_, converged_, history_
             running=not printed,
             integrated=integrated,
         )
+
+
+def only_symbols(emission: Record) -> bool:
+    """Whether all that is seen of hidden states are symbols."""
+    return not emission.is_direct and all(column.is_symbolic for column in emission.columns)
+
+
+def with_counts_of(emission: Record, blank: Record, share: float) -> Record:
+    """The same emission with a share of the pseudo-counts of another: those of symbols grow with the data."""
+    return Record(
+        column.with_pseudo_count(share * other.pseudo_count) if isinstance(other, Categorical) else column
+        for column, other in zip(emission.columns, blank.columns, strict=True)
+    )
 
 
 def every_move(n: int) -> NDArray[np.bool_]:

@@ -50,7 +50,7 @@ class JumpMeans(JumpModel):
     transition_weight : float or "auto"
         ξ, weight of -ln p of each jump; auto: 1.
     emission_weight : float, list of float or "auto"
-        ζ of each column; auto: 1 for labels, counts, exponential and 0/1 readings, 1/noise² for gaussian and
+        ζ of each column; auto: 1 for labels, counts, exponential and 0/1 readings, 8/noise² for gaussian and
         1/noise for laplace columns, the noise taken from successive differences.
     prior_dwell_count, prior_dwell_time : float or "auto"
         ξ_λ and μ_λ: each state starts as if it had shown so many dwells of this length; auto: 1 of the median gap.
@@ -62,7 +62,8 @@ class JumpMeans(JumpModel):
         Moves that may happen.
     engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
     n_init : int or "auto"
-        Number of starts, of which the least objective wins; auto: 1 for directly observed states, else 5.
+        Number of starts, of which the least objective wins; auto: 1 for directly observed states and for a single
+        measured column, else 3.
     init : "data" or "noise"
         Start from a clustering of the observations, or from nearly equal states as in the paper.
     max_iter, tol : int, float

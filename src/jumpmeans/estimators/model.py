@@ -101,7 +101,8 @@ class JumpModel(MarkovReadOut):
         self._decoder_ = params
         dwells, stats = self._decode(panel, sequences)
         # rows drawn to a base row need no count of their own, the process does
-        count = PSEUDO_COUNT if model.weights.shared_row > 0 else model.weights.jump_pseudo_count
+        free = params.base_row is not None or model.weights.integrated
+        count = PSEUDO_COUNT if free else model.weights.jump_pseudo_count
         process = estimate_process(panel, dwells, stats, params, moves, count, labels)
         self._shown_ = params.emission.state_values()
         steps = self._n_refine(params.emission)

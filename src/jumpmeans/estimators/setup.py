@@ -81,14 +81,14 @@ def direct_labels(panel: Panel, d: int, n_states: int | None, states: Sequence[A
     return labels
 
 
-def check_distinct(panel: Panel, blank: Record, x: Floats) -> None:
+def check_distinct(panel: Panel, blank: Record, x: Floats, name: str = "n_states") -> None:
     """Measurements need a distinct value for every state (symbols do not: a state is a mix of them)."""
     if blank.n_states == 1 or any(column.is_symbolic for column in blank.columns):
         return
     distinct = count_distinct(x)
     if distinct < blank.n_states:
         raise ValueError(
-            f"n_states={blank.n_states} must be at most the number of distinct values, got {distinct} in "
+            f"{name}={blank.n_states} must be at most the number of distinct values, got {distinct} in "
             f"columns {list(panel.columns)}; ask for fewer states."
         )
 
@@ -163,8 +163,14 @@ def sample_panel(panel: Panel, most_rows: int) -> Panel:
     S = panel.n_sequences
     longest = most_rows // min(S, SAMPLED_SEQUENCES)
     lengths = np.minimum(panel.lengths, longest)
-    sums = np.add.reduceat(np.nan_to_num(panel.values[:, 0]), panel.offsets[:-1])
-    order = np.lexsort([sums, panel.end_times - panel.start_times, panel.lengths])
+    place = np.arange(panel.n_observations) - np.repeat(panel.offsets[:-1], panel.lengths) + 1.0
+    values = np.nan_to_num(panel.values)
+    keys = [
+        np.add.reduceat(values[:, d] * weight, panel.offsets[:-1])
+        for d in range(panel.n_columns)
+        for weight in (np.sqrt(place), place, np.ones(len(place)))
+    ]
+    order = np.lexsort([*keys, panel.end_times - panel.start_times, panel.lengths])
     n = max(1, min(S, int(most_rows / lengths.mean())))
     chosen = np.sort(order[((np.arange(n) + 0.5) * S / n).astype(np.int64)])
     return panel.select(chosen).head(longest)

@@ -57,6 +57,20 @@ def row_features(blank: Record, x: Floats, panel: Panel) -> Floats:
     return features
 
 
+def feature_units(blank: Record, x: Floats, panel: Panel) -> Floats:
+    """(F,) spread of the column behind each coordinate, so that the units of several columns do not matter."""
+    weights = np.repeat(panel.weights, panel.lengths)
+    units = []
+    for d, column in enumerate(blank.columns):
+        features = column.features(x[:, d])
+        present = np.isfinite(features)
+        total = np.maximum(weights @ present, 1e-300)
+        mean = weights @ np.where(present, features, 0.0) / total
+        variance = weights @ np.where(present, features - mean, 0.0) ** 2 / total
+        units += [float(np.sqrt(variance.sum())) or 1.0] * features.shape[1]
+    return np.array(units)
+
+
 def start_rows(blank: Record, x: Floats, panel: Panel, moves: NDArray[np.bool_], init: str) -> Floats:
     """P, (M, M), to start from: uniform as in the paper (`noise`), or a little uneven.
 
