@@ -42,11 +42,8 @@ class Run(NamedTuple):
         return self.history[-1]
 
 
-def minimise(stats: Stats, params: Params, model: Model, row_steps: int = 1000) -> Params:
-    """Parameters of least objective for the trajectories behind `stats`; the previous ones fill what is free.
-
-    Rows and base row take up to `row_steps` turns to settle.
-    """
+def minimise(stats: Stats, params: Params, model: Model) -> Params:
+    """Parameters of least objective for the trajectories behind `stats`; the previous ones fill what is free."""
     weights, moves, _ = model
     leavable = np.asarray(moves.any(axis=1))
     rates = exact_rates(stats, weights, leavable)
@@ -58,7 +55,7 @@ def minimise(stats: Stats, params: Params, model: Model, row_steps: int = 1000) 
     if params.base_row is None:
         rows = transition_rows(stats.jumps, weights.jump_pseudo_count, moves, params.transition_probs)
         return Params(rates, rows, emission)
-    rows, base_row = shared_rows(stats.jumps, moves, weights, params.base_row, row_steps)
+    rows, base_row = shared_rows(stats.jumps, moves, weights, params.base_row)
     return Params(rates, rows, emission, base_row)
 
 

@@ -24,9 +24,8 @@ from .descent import Model, minimise
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Lloyd steps of a split by emissions, and turns of rows and base row, in a proposal.
+# Lloyd steps of a split by emissions.
 LLOYD_STEPS = 20
-ROW_STEPS = 20
 
 
 class Scene(NamedTuple):
@@ -116,7 +115,7 @@ class Classes(NamedTuple):
         pooled = emission.pool(old.emission, groups, n)
         stats = Stats(exits, times, log_times, jumps, run.astype(np.int32), old.run_time, old.weights, pooled)
         start = Params(np.ones(n), np.full((n, n), 1.0 / n), emission, np.full(n, 1.0 / n))
-        return stats, minimise(stats, start, scene.model(n), ROW_STEPS)
+        return stats, minimise(stats, start, scene.model(n))
 
     def proposal(self, scene: Scene, kind: str, groups: Ints) -> Proposal:
         """The same as a proposal: the objective of the relabelled trajectories is known exactly."""
