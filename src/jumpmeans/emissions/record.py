@@ -87,6 +87,16 @@ class Record:
         """Whether a column shows the state itself."""
         return any(isinstance(column, Direct) for column in self.columns)
 
+    @property
+    def hides_symbols(self) -> bool:
+        """Whether states are hidden behind symbols, alone or among other columns."""
+        return not self.is_direct and any(column.is_symbolic for column in self.columns)
+
+    @property
+    def only_symbols(self) -> bool:
+        """Whether all that is seen of hidden states are symbols."""
+        return not self.is_direct and all(column.is_symbolic for column in self.columns)
+
     def encode(self, panel: Panel) -> Floats:
         """(n, D) values as numbers and codes, checked against each column's support."""
         if panel.n_columns != len(self.columns):

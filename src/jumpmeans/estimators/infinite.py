@@ -273,7 +273,7 @@ n_iter_, converged_, history_
         few = sample_panel(panel, SEARCH_ROWS)
         share = total_weight(few) / max(total_weight(panel), 1e-300)
         # what grows with the data is, on a sample, as much smaller
-        pull = share if isinstance(self.shared_row_weight, str) and only_symbols(blank) else 1.0
+        pull = share if isinstance(self.shared_row_weight, str) and blank.only_symbols else 1.0
         less = weights._replace(state_cost=share * weights.state_cost, shared_row=pull * weights.shared_row)
         params = self._first_params(few, blank, weights) if start is None else start._params_
         params = replace(params, emission=with_counts_of(params.emission, blank, share))
@@ -325,7 +325,7 @@ n_iter_, converged_, history_
 
     def _weights(self, panel: Panel, blank: Record, x: Floats) -> Weights:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
-        symbols = only_symbols(blank)
+        symbols = blank.only_symbols
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
         shared = number("shared_row_weight", self.shared_row_weight, pull)
         emission = emission_weights(self.emission_weight, blank, x, panel)
@@ -346,11 +346,6 @@ n_iter_, converged_, history_
             running=not printed,
             integrated=integrated,
         )
-
-
-def only_symbols(emission: Record) -> bool:
-    """Whether all that is seen of hidden states are symbols."""
-    return not emission.is_direct and all(column.is_symbolic for column in emission.columns)
 
 
 def with_counts_of(emission: Record, blank: Record, share: float) -> Record:

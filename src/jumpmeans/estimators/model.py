@@ -111,13 +111,13 @@ class JumpModel(MarkovReadOut):
             del dwells, stats  # one set at a time: they are most of the memory of a fit
             # a single path follows every detour that EM comes to believe in: the decoder takes the first steps only
             first = min(steps, DECODER_STEPS) if params.emission.is_direct else steps
-            pseudo_count = SYMBOLS_PSEUDO_COUNT if _hides_symbols(params.emission) else PSEUDO_COUNT
+            pseudo_count = SYMBOLS_PSEUDO_COUNT if params.emission.hides_symbols else PSEUDO_COUNT
             process = em_steps(engine, sequences, process, moves, first, pseudo_count)
             self._decoder_ = Params(process.rates, process.transition_probs, process.emission)
             self._model_ = self._model_._replace(weights=self._closing_weights(process))
             dwells, stats = self._decode(panel, sequences)
             process = em_steps(engine, sequences, process, moves, steps - first, pseudo_count)
-            if _hides_symbols(params.emission):
+            if params.emission.hides_symbols:
                 self._shown_ = shown_on_trajectories(engine, sequences, dwells.row_states, process)
             else:
                 self._shown_ = self._decoder_.emission.state_values()
@@ -138,7 +138,7 @@ class JumpModel(MarkovReadOut):
             return int(self.refine)
         if emission.is_direct:
             return REFINE_DIRECT
-        return REFINE_SYMBOLS if _hides_symbols(emission) else REFINE_MEASURED
+        return REFINE_SYMBOLS if emission.hides_symbols else REFINE_MEASURED
 
     def _decode(self, panel: Panel, sequences: Sequences) -> tuple[Dwells, Stats]:
         weights, _, search = self._model_
@@ -163,8 +163,3 @@ class JumpModel(MarkovReadOut):
 
     def _shown(self) -> NDArray[Any]:
         return self._shown_
-
-
-def _hides_symbols(emission: Record) -> bool:
-    """Whether states are hidden behind symbols, alone or among other columns."""
-    return not emission.is_direct and any(column.is_symbolic for column in emission.columns)

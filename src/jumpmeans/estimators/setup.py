@@ -134,7 +134,7 @@ def even_jumps(panel: Panel, blank: Record) -> float:
     none. Even counts, here and in the emission, keep it from doing so.
     """
     M = blank.n_states
-    if M == 1 or blank.is_direct or not all(column.is_symbolic for column in blank.columns):
+    if M == 1 or not blank.only_symbols:
         return PSEUDO_COUNT
     return EVEN_SHARE * total_weight(panel) / (M * (M - 1))
 

@@ -39,6 +39,27 @@ def _between(left, right, l1, l2, run1, run2, x0):
 
 
 @njit(**JIT)
+def _solve_chain(n, grad, curve, diag, step):
+    """Newton step[1:n] (OUT) of a chain by Thomas elimination; a jump with diag <= 0 stays and cuts the chain."""
+    for k in range(1, n):
+        if diag[k] <= 0.0:
+            step[k] = 0.0
+            continue
+        rhs = -grad[k]
+        if k > 1 and diag[k - 1] > 0.0:
+            m = curve[k - 1] / diag[k - 1]
+            diag[k] -= m * curve[k - 1]
+            rhs += m * step[k - 1]
+        step[k] = rhs
+    for i in range(1, n):
+        k = n - i
+        if diag[k] > 0.0:
+            if k < n - 1 and diag[k + 1] > 0.0:
+                step[k] += curve[k] * step[k + 1]
+            step[k] /= diag[k]
+
+
+@njit(**JIT)
 def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
     """Newton with a working set of held jumps.
 
@@ -85,22 +106,7 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
             diag[k] = -1.0 if held[k] else curve[k - 1] + curve[k]
             if not held[k] and diag[k] == 0.0:
                 diag[k] = -1.0  # flat on both sides: already at its best
-        for k in range(1, n):
-            if diag[k] <= 0.0:
-                step[k] = 0.0
-                continue
-            rhs = -grad[k]
-            if k > 1 and diag[k - 1] > 0.0:
-                m = curve[k - 1] / diag[k - 1]
-                diag[k] -= m * curve[k - 1]
-                rhs += m * step[k - 1]
-            step[k] = rhs
-        for i in range(1, n):
-            k = n - i
-            if diag[k] > 0.0:
-                if k < K and diag[k + 1] > 0.0:
-                    step[k] += curve[k] * step[k + 1]
-                step[k] /= diag[k]
+        _solve_chain(n, grad, curve, diag, step)
         alpha = 1.0
         blocker = 0
         for k in range(1, n):
@@ -227,23 +233,7 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
         if residual <= TOLERANCE:
             break
 
-        # Thomas elimination; a pinned jump cuts the chain
-        for k in range(1, n):
-            if diag[k] <= 0.0:
-                step[k] = 0.0
-                continue
-            rhs = -grad[k]
-            if k > 1 and diag[k - 1] > 0.0:
-                m = curve[k - 1] / diag[k - 1]
-                diag[k] -= m * curve[k - 1]
-                rhs += m * step[k - 1]
-            step[k] = rhs
-        for i in range(1, n):
-            k = n - i
-            if diag[k] > 0.0:
-                if k < K and diag[k + 1] > 0.0:
-                    step[k] += curve[k] * step[k + 1]
-                step[k] /= diag[k]
+        _solve_chain(n, grad, curve, diag, step)
 
         alpha = 1.0
         moved = False
