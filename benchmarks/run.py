@@ -14,8 +14,8 @@ import numpy as np
 import jumpmeans as jm
 from jumpmeans.engines import Threads
 from jumpmeans.engines.base import Dwells, Search, Sequences
-from jumpmeans.objective import Weights
-from jumpmeans.params import Params
+from jumpmeans.model.objective import Weights
+from jumpmeans.model.process import Params
 
 
 def random_process(M: int, emission: object = None, seed: int = 0) -> jm.Process:

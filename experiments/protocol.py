@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import jumpmeans as jm
-from jumpmeans.estimators.base import MarkovReadOut
+from jumpmeans.estimators.read_out import MarkovReadOut
 
 
 def random_process(rng: np.random.Generator, M: int, emission: Any = None) -> jm.Process:

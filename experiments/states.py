@@ -15,7 +15,7 @@ from tasks import Task
 
 import jumpmeans as jm
 from jumpmeans.engines.base import Sequences
-from jumpmeans.estimators.births import log_likelihood, price
+from jumpmeans.fit.births import log_likelihood, price
 
 # Number of states and their distance in standard deviations of the noise.
 PANELS = {"apart": (5, 4.0), "close": (5, 2.0), "noise": (1, 0.0)}

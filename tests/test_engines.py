@@ -12,8 +12,8 @@ import pytest
 import jumpmeans as jm
 from jumpmeans.engines import get_engine
 from jumpmeans.engines.base import Dwells, Search, Sequences
-from jumpmeans.objective import Weights, join_stats
-from jumpmeans.params import Params
+from jumpmeans.model.objective import Weights, join_stats
+from jumpmeans.model.process import Params
 
 JIT_ON = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 

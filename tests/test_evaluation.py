@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumpmeans.evaluation import Truth, hold_out, match_labels, reconstruction_error
-from jumpmeans.panel import Panel
+from jumpmeans.data.panel import Panel
+from jumpmeans.evaluation.scores import Truth, hold_out, match_labels, reconstruction_error
 
 
 @pytest.fixture

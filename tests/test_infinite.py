@@ -11,13 +11,13 @@ import jumpmeans as jm
 from jumpmeans.engines import Threads
 from jumpmeans.engines.base import Dwells, Search, Sequences
 from jumpmeans.estimators import infinite
-from jumpmeans.estimators.births import log_likelihood, price
-from jumpmeans.estimators.descent import Model, minimise
 from jumpmeans.estimators.infinite import every_move
-from jumpmeans.estimators.moves import Scene, class_stats, short_and_long, timeline, two_means
-from jumpmeans.estimators.setup import sample_panel
-from jumpmeans.objective import Weights, evaluate
-from jumpmeans.params import Params
+from jumpmeans.fit.births import log_likelihood, price
+from jumpmeans.fit.descent import Model, minimise
+from jumpmeans.fit.moves import Scene, class_stats, short_and_long, timeline, two_means
+from jumpmeans.fit.setup import sample_panel
+from jumpmeans.model.objective import Weights, evaluate
+from jumpmeans.model.process import Params
 
 ONE = Threads(1)
 BIRTHS = ("pair", "emissions", "dwells")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jumpmeans.data.files import read_panel
 from jumpmeans.errors import MissingExtraError, PanelError
-from jumpmeans.io import read_panel
 
 VISITS = "id,time,value\nb,0,1.5\na,1,\nb,2,2.5\n"
 

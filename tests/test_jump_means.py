@@ -273,7 +273,7 @@ def test_a_trajectory_shows_what_is_expected_where_it_is_in_a_state(monkeypatch)
         chances = weights[own] @ posterior[own] @ model.process_.emission.probs
         assert np.all(values[own] == model.process_.emission.columns[0].symbols[chances.argmax()])
     # the same from any number of blocks at a time
-    monkeypatch.setattr("jumpmeans.estimators.publish.BLOCKS_AT_ONCE", 1)
+    monkeypatch.setattr("jumpmeans.fit.publish.BLOCKS_AT_ONCE", 1)
     again = jm.JumpMeans(3, emission="categorical", refine=5, n_init=1).fit(panel)
     np.testing.assert_array_equal(again.predict_value(panel), values)
 

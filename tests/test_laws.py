@@ -14,10 +14,10 @@ import jumpmeans as jm
 import reference
 from jumpmeans.emissions import FAMILIES, Record
 from jumpmeans.engines.base import Dwells, Search, Sequences
-from jumpmeans.estimators.descent import minimise
-from jumpmeans.estimators.updates import exact_rates, transition_rows, uniform_rows
-from jumpmeans.objective import Weights, evaluate
-from jumpmeans.params import Params
+from jumpmeans.fit.descent import minimise
+from jumpmeans.model.objective import Weights, evaluate
+from jumpmeans.model.process import Params
+from jumpmeans.model.updates import exact_rates, transition_rows, uniform_rows
 
 SEEDS = st.integers(0, 2**32 - 1)
 HIDDEN = ["categorical", "gaussian", "laplace", "poisson", "exponential", "bernoulli"]

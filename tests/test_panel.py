@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jumpmeans.data.panel import Clock, Panel
 from jumpmeans.errors import MissingExtraError, PanelError
-from jumpmeans.panel import Clock, Panel
 
 MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 INTERLEAVED = {"id": ["b", "a", "b", "a"], "time": [0.0, 1.0, 2.0, 3.0], "value": [5.5, None, 7.5, 8.0]}

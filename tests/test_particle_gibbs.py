@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 import jumpmeans as jm
 from jumpmeans.comparators import ParticleGibbs
 from jumpmeans.comparators.conjugate import NormalPrior, SymbolPrior
-from jumpmeans.comparators.infinite import (
+from jumpmeans.comparators.particle_chain import (
     HyperPriors,
     InfinitePaths,
     InfiniteSample,

@@ -9,8 +9,8 @@ from scipy import stats
 from scipy.integrate import dblquad, quad
 from scipy.special import gammaincc, gammaln, logsumexp
 
-from jumpmeans.objective import Weights, complete_cost, prior_cost, running_cost
-from jumpmeans.prior import ShapedTranslatedPareto, simulate_hggp
+from jumpmeans.model.gamma_process import ShapedTranslatedPareto, simulate_hggp
+from jumpmeans.model.objective import Weights, complete_cost, prior_cost, running_cost
 
 LAWS = [(1.0, 1.5, 1.0), (0.6, 0.8, 3.0), (3.0, 2.0, 0.2), (12.0, 0.4, 50.0)]  # β, α, γ
 PARTS = (0.0, 1e-3, 0.1, 1.0, 10.0, 1e3)

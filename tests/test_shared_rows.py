@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 
-from jumpmeans.estimators.updates import exact_rate, shared_rows
-from jumpmeans.objective import Weights, shared_row_cost
+from jumpmeans.model.objective import Weights, shared_row_cost
+from jumpmeans.model.updates import exact_rate, shared_rows
 
 
 def weights_of(xi, xi2, alpha=0.0):

@@ -15,8 +15,8 @@ from sklearn.base import clone
 
 import jumpmeans as jm
 from jumpmeans import comparators as co
+from jumpmeans.evaluation.tuning import FACTORS
 from jumpmeans.progress import quiet, track
-from jumpmeans.tuning import FACTORS
 
 GAUSSIAN = jm.Process(
     np.full(3, 0.3), (1 - np.eye(3)) / 2, emission=jm.emissions.Gaussian([0.0, 4.0, 8.0], sds=1.0)

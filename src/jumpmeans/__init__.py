@@ -1,17 +1,17 @@
 """What a system was doing between irregular looks at it: JUMP-means for Markov jump processes."""
 
 from . import comparators, datasets, emissions, engines, plots
+from .data.files import read_panel
+from .data.panel import Panel
+from .data.trajectories import Trajectories
 from .errors import InfeasibleError, MissingExtraError, PanelError
 from .estimators import InfiniteJumpMeans, JumpMeans
-from .evaluation import hold_out, reconstruction_error
-from .io import read_panel
-from .panel import Panel
-from .params import Process
-from .prior import simulate_hggp
+from .evaluation.scores import hold_out, reconstruction_error
+from .evaluation.tuning import state_path, tune
+from .model.gamma_process import simulate_hggp
+from .model.process import Process
+from .model.structure import Structure
 from .simulate import simulate
-from .structure import Structure
-from .trajectories import Trajectories
-from .tuning import state_path, tune
 
 __version__ = "0.1.0"
 

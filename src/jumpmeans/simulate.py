@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .arrays import Floats
+from .data.panel import Panel
+from .data.trajectories import Trajectories
 from .emissions import Categorical, Direct
-from .panel import Panel
-from .params import Process
-from .trajectories import Trajectories
-
-Floats = NDArray[np.float64]
+from .model.process import Process
 
 
 def simulate(

@@ -14,13 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..emissions import Bernoulli, Categorical, Column, Exponential, Gaussian, Poisson, Record
 from ..engines.base import Engine, Expected, NoPathError, Sequences
-from ..estimators.em_steps import maximise
-from ..params import Process
+from ..fit.em_steps import maximise
+from ..model.process import Process
 from ..progress import History, track
-
-Floats = NDArray[np.float64]
 
 # How many steps a leap remembers.
 MEMORY = 10

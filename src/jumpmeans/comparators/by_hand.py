@@ -11,18 +11,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from ..arrays import Floats, Ints, weighted_median
+from ..data.panel import Panel
 from ..emissions import FAMILIES, family_names
 from ..emissions.column import numeric_values
 from ..emissions.symbols import encode_labels, one_hot
 from ..errors import PanelError
-from ..estimators.base import as_panel
-from ..estimators.setup import typical_gap
+from ..estimators.read_out import as_panel
+from ..fit.setup import typical_gap
 from ..kernels.kernel_means import kernel_means, leave_one_out
-from ..panel import Panel
-from ..weighted import weighted_median
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Bandwidths tried, in typical gaps: 1/4 to 32 by factors of √2; beyond them the plain mean of the sequence.
 NARROWEST, N_BANDWIDTHS = 0.25, 15

@@ -7,13 +7,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
+from ..data.panel import Panel
 from ..emissions import Categorical, Column, Direct, Gaussian
 from ..emissions.bregman import NORMAL_DIFFERENCE
 from ..emissions.column import noise_scale
-from ..panel import Panel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class ColumnPrior(Protocol):

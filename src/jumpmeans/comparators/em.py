@@ -12,21 +12,22 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from ..arrays import Floats
+from ..data.panel import Panel
+from ..data.trajectories import Trajectories
 from ..emissions import Gaussian, Laplace, Record
 from ..emissions.bregman import NORMAL_DIFFERENCE
 from ..emissions.column import noise_scale
 from ..emissions.laplace import LAPLACE_DIFFERENCE
 from ..engines import get_engine
 from ..engines.base import NoPathError, Sequences
-from ..estimators.base import Floats, MarkovReadOut, as_panel, no_path
-from ..estimators.setup import check_count, check_distinct, number, states_and_emission, typical_gap
-from ..estimators.start import start_emission
-from ..estimators.updates import transition_rows, uniform_rows
-from ..panel import Panel
-from ..params import Process
+from ..estimators.read_out import MarkovReadOut, as_panel, no_path
+from ..fit.setup import check_count, check_distinct, number, states_and_emission, typical_gap
+from ..fit.start import start_emission
+from ..model.process import Process
+from ..model.structure import Structure
+from ..model.updates import transition_rows, uniform_rows
 from ..progress import History
-from ..structure import Structure
-from ..trajectories import Trajectories
 from .ascent import Climb, Task, climb
 
 # A state's spread is never taken below this share of the column's noise: a state of one reading would have none.

@@ -9,27 +9,25 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
+from ..data.panel import Panel
 from ..emissions import Column, Direct, Gaussian, Record
 from ..emissions.bregman import NORMAL_DIFFERENCE
 from ..emissions.column import noise_scale
 from ..engines import get_engine
 from ..engines.base import Engine, NoPathError, Sequences
-from ..estimators.base import as_panel
-from ..estimators.setup import check_choice, check_count, states_and_emission, typical_gap
-from ..estimators.start import start_emission
-from ..estimators.updates import uniform_rows
-from ..panel import Panel
-from ..params import Process
+from ..estimators.read_out import as_panel
+from ..fit.setup import check_choice, check_count, states_and_emission, typical_gap
+from ..fit.start import start_emission
+from ..model.process import Process
+from ..model.structure import Structure
+from ..model.updates import uniform_rows
 from ..progress import History, track
-from ..structure import Structure
 from .conjugate import ColumnPrior, column_prior, draw_rows
 from .diagnostics import bulk_ess, split_r_hat
 from .sampled import SampledReadOut, copied, publish_first, require_integers, unexplained
 from .samples import Draw, Samples, match_order
 from .uniformized import Paths, draw_paths, log_joint
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Rows looked at when the states of two samples are matched.
 MATCHED_ROWS = 20_000

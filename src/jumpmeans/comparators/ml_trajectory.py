@@ -9,16 +9,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
+from ..data.panel import Panel
+from ..data.trajectories import Trajectories
 from ..engines.base import Sequences
 from ..errors import InfeasibleError
-from ..estimators.base import Floats, MarkovReadOut, as_panel
-from ..estimators.setup import typical_gap
+from ..estimators.read_out import MarkovReadOut, as_panel
+from ..fit.setup import typical_gap
 from ..kernels.most_likely import LEAST_GAIN, best_chains, most_likely, place_dwells
-from ..panel import Panel
-from ..params import Process
-from ..trajectories import Trajectories
-
-Ints = NDArray[np.int64]
+from ..model.process import Process
 
 
 @dataclass(frozen=True, eq=False, repr=False)

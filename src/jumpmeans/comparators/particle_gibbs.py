@@ -8,16 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..data.panel import Panel
 from ..emissions import Categorical, Column, Gaussian, Record, family_names
 from ..engines.base import Sequences
 from ..errors import PanelError
-from ..estimators.base import as_panel
-from ..estimators.setup import typical_gap
-from ..panel import Panel
-from ..params import Process
+from ..estimators.read_out import as_panel
+from ..fit.setup import typical_gap
+from ..model.process import Process
 from ..progress import History, track
 from .conjugate import NormalPrior, SymbolPrior
-from .infinite import HyperPriors, InfinitePaths, InfiniteSample, ParticleChain, carry_states
+from .particle_chain import HyperPriors, InfinitePaths, InfiniteSample, ParticleChain, carry_states
 from .sampled import SampledReadOut, copied, publish_first, require_integers
 
 # α_0 ~ Gamma(1, 1).

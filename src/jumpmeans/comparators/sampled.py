@@ -10,19 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
+from ..data.panel import Panel
+from ..data.trajectories import Trajectories
 from ..emissions import Categorical, Column, Direct, Gaussian
 from ..engines import get_engine
 from ..engines.base import Dwells, NoPathError, Sequences
 from ..errors import InfeasibleError
-from ..estimators.base import MarkovReadOut, as_panel
-from ..estimators.publish import publish_trajectories
-from ..panel import Panel
-from ..params import Process
+from ..estimators.read_out import MarkovReadOut, as_panel
+from ..fit.publish import publish_trajectories
+from ..model.process import Process
 from ..progress import track
-from ..trajectories import Trajectories
 from .uniformized import Paths, draw_paths
-
-Floats = NDArray[np.float64]
 
 # Draws of the paths before `decode` takes one: enough to forget that they started at the rows.
 DECODE_SWEEPS = 30

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from ..arrays import Floats, Ints
 from ..emissions import Categorical, Column, Gaussian, Record
-from ..params import Process
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ..model.process import Process
 
 
 class Draw(NamedTuple):

@@ -9,13 +9,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
 from ..engines.base import Dwells, Engine, NoPathError, Sequences
 from ..kernels.uniformization import events_at_rows, sample_block
-from ..params import Process
-from ..structure import jumps_needed
+from ..model.process import Process
+from ..model.structure import jumps_needed
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 T = TypeVar("T")
 
 # Ω over the largest rate: as many events left out as kept in the fastest state (Rao and Teh's choice).

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from jumpmeans.io import read_panel
-from jumpmeans.panel import Panel
+from jumpmeans.data.files import read_panel
+from jumpmeans.data.panel import Panel
 
 __all__ = ["PRESSURE_BINS", "load_credit_ratings", "load_edss", "load_icu_pressure", "load_sleep"]
 

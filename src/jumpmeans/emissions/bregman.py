@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from ..weighted import power_of_two, totals
-from .column import Column, Floats, Ints, noise_scale, numeric_values, require
+from ..arrays import Floats, power_of_two, totals
+from .column import Column, Ints, noise_scale, numeric_values, require
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..data.panel import Panel
 
 # Median |difference| of two normal readings, per standard deviation.
 NORMAL_DIFFERENCE = 0.6744897501960817 * np.sqrt(2.0)

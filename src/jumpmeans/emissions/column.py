@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, sum_in_order, weighted_median
 from ..errors import PanelError
-from ..objective import sum_in_order
-from ..weighted import weighted_median
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..data.panel import Panel
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 
 

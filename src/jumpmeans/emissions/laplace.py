@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from ..weighted import power_of_two, weighted_median
-from .column import Column, Floats, Ints, noise_scale, numeric_values
+from ..arrays import Floats, power_of_two, weighted_median
+from .column import Column, Ints, noise_scale, numeric_values
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..data.panel import Panel
 
 # Median |difference| of two Laplace readings, per unit of their scale: (1 + z/2) e^-z = 1/2.
 LAPLACE_DIFFERENCE = 1.1461932206205825

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import PanelError
 from .bregman import Bernoulli, Exponential, Gaussian, Poisson
-from .column import Column, Floats, Ints
+from .column import Column, Ints
 from .laplace import Laplace
 from .symbols import Categorical, Direct
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..data.panel import Panel
 
 FAMILIES: dict[str, type[Column]] = {
     family.name: family for family in (Direct, Categorical, Gaussian, Laplace, Poisson, Exponential, Bernoulli)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import PanelError
-from .column import Column, Floats, Ints
+from .column import Column, Ints
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..data.panel import Panel
 
 
 def encode_labels(panel: Panel, d: int, known: NDArray[Any]) -> Floats:

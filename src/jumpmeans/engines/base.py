@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints, power_of_two, sum_in_order
 from ..kernels.expectations import expect_block
 from ..kernels.forward_backward import power_tables, smooth_block
 from ..kernels.sweep import sweep_block
-from ..objective import Stats, Weights, sum_in_order
-from ..params import Params, Process
-from ..weighted import power_of_two
+from ..model.objective import Stats, Weights
+from ..model.process import Params, Process
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..data.panel import Panel
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MAX_ROUNDS = 100
 BEAM_PER_GAP = 8

@@ -9,12 +9,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..objective import Stats, Weights, join_stats, jump_costs
-from ..params import Params, Process
+from ..arrays import Floats
+from ..model.objective import Stats, Weights, join_stats, jump_costs
+from ..model.process import Params, Process
 from .base import (
     Dwells,
     Expected,
-    Floats,
     Propagator,
     Search,
     Sequences,

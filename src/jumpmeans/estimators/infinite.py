@@ -9,20 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
+from ..data.panel import Panel
 from ..emissions import Categorical, Record
 from ..engines import get_engine
 from ..engines.base import Dwells, NoPathError, Sequences
-from ..objective import Weights
-from ..panel import Panel
-from ..params import Params
-from ..progress import status
-from ..structure import Structure
-from .base import Floats, as_panel, no_path
-from .births import Rules, Step, search_states
-from .descent import Model, Run, descend
-from .model import JumpModel
-from .moves import MOVES, Scene
-from .setup import (
+from ..fit.births import Rules, Step, search_states
+from ..fit.descent import Model, Run, descend
+from ..fit.moves import MOVES, Scene
+from ..fit.setup import (
     check_distinct,
     emission_weights,
     even_jumps,
@@ -34,7 +29,13 @@ from .setup import (
     total_weight,
     typical_gap,
 )
-from .start import feature_units, row_features, start_emission, start_rows
+from ..fit.start import feature_units, row_features, start_emission, start_rows
+from ..model.objective import Weights
+from ..model.process import Params
+from ..model.structure import Structure
+from ..progress import status
+from .jump_model import JumpModel
+from .read_out import as_panel, no_path
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
 STATE_COST = 0.015

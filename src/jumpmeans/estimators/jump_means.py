@@ -7,18 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..arrays import Floats
+from ..data.panel import Panel
 from ..emissions import Record
 from ..engines import get_engine
 from ..engines.base import NoPathError, Sequences
-from ..objective import Weights
-from ..panel import Panel
-from ..params import Params
-from ..progress import status
-from ..structure import Structure
-from .base import Floats, as_panel, no_path
-from .descent import Model, descend
-from .model import JumpModel
-from .setup import (
+from ..fit.descent import Model, descend
+from ..fit.setup import (
     check_distinct,
     emission_weights,
     even_jumps,
@@ -28,7 +23,13 @@ from .setup import (
     states_and_emission,
     typical_gap,
 )
-from .start import start_emission, start_rows
+from ..fit.start import start_emission, start_rows
+from ..model.objective import Weights
+from ..model.process import Params
+from ..model.structure import Structure
+from ..progress import status
+from .jump_model import JumpModel
+from .read_out import as_panel, no_path
 
 
 class JumpMeans(JumpModel):

@@ -8,7 +8,8 @@ index and never by comparing times.
 import numpy as np
 from numba import njit
 
-from ..objective import JIT, complete_cost, running_cost
+from ..jit import JIT
+from ..model.objective import complete_cost, running_cost
 
 # Observation costs run up to this before they are charged to the starts that ran them up.
 FOLD = 100.0

@@ -15,7 +15,7 @@ Both take M² a gap.
 import numpy as np
 from numba import njit
 
-from ..objective import JIT
+from ..jit import JIT
 from .forward_backward import FINE, N_TERMS, NEGLIGIBLE, RADIX, _multiply, carry, filter_sequence, future_ratio
 
 # Divided differences closer than this (times t) are taken by their series.

@@ -9,7 +9,7 @@ relative accuracy, for gaps from tiny to huge and for any Q.
 import numpy as np
 from numba import njit
 
-from ..objective import JIT
+from ..jit import JIT
 
 RADIX = 16
 FINE = 4096.0

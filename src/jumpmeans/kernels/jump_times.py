@@ -7,7 +7,7 @@ is tridiagonal. Exact coordinate sweeps come first: they centre the dwells, afte
 import numpy as np
 from numba import njit
 
-from ..objective import JIT
+from ..jit import JIT
 
 TOLERANCE = 1e-10
 MAX_NEWTON = 60

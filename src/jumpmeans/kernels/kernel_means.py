@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ..objective import JIT
+from ..jit import JIT
 
 # A value whose weight is below exp(-FAR) of the nearest one's does not change the answer in double precision.
 FAR = 40.0

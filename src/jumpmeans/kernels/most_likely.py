@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ..objective import JIT
+from ..jit import JIT
 
 # A longer chain, or a cycle, must gain more than this to count: what rounding can make of nothing.
 LEAST_GAIN = 1e-12

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..objective import JIT
+from ..jit import JIT
 from .uniformization import grow, pick
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ..objective import JIT
+from ..jit import JIT
 
 
 @njit(**JIT)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ..objective import JIT
+from ..jit import JIT
 from .decode import best_path, place_candidates, trace_back
 from .jump_times import place_jumps
 from .stats import add_trajectory, label_rows

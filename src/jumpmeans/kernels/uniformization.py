@@ -9,7 +9,7 @@ Random numbers come from the generator that is passed in: one per block, so thre
 import numpy as np
 from numba import njit
 
-from ..objective import JIT
+from ..jit import JIT
 
 
 @njit(**JIT)

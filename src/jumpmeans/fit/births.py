@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..data.panel import Panel
 from ..engines.base import Dwells, Engine, Sequences
-from ..panel import Panel
-from ..params import Params, Process
+from ..model.process import Params, Process
 from ..progress import History
 from .descent import Run, descend
 from .em_steps import em_steps

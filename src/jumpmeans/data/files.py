@@ -13,8 +13,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from jumpmeans.data.panel import Panel
 from jumpmeans.errors import MissingExtraError, PanelError
-from jumpmeans.panel import Panel
 
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of such files
 

@@ -7,13 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..engines.base import Dwells, Engine, Search, Sequences
-from ..objective import Cost, Stats, Weights, evaluate
-from ..params import Params
+from ..model.objective import Cost, Stats, Weights, evaluate
+from ..model.process import Params
+from ..model.updates import exact_rates, shared_rows, transition_rows, used_moves
 from ..progress import History, say
-from .updates import exact_rates, shared_rows, transition_rows, used_moves
-
-Floats = NDArray[np.float64]
 
 # The objective cannot rise by more than rounding, but for rates that are no part of it.
 RISE = 1e-9

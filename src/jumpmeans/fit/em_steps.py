@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.base import Engine, Expected, Sequences
-from ..params import Process
+from ..model.process import Process
+from ..model.updates import transition_rows
 from ..progress import say
-from .updates import transition_rows
 
 # In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
 SHARED_READINGS = 300.0

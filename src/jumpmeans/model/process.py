@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .emissions import Direct, Record, as_record
-
-Floats = NDArray[np.float64]
+from ..arrays import Floats
+from ..emissions import Direct, Record, as_record
 
 
 @dataclass(frozen=True, eq=False)

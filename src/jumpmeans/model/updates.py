@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..objective import Stats, Weights
-
-Floats = NDArray[np.float64]
+from ..arrays import Floats
+from .objective import Stats, Weights
 
 
 def exact_rate(exits: float, time: float, run_times: Floats, run_weights: Floats, a: float, b: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jumpmeans.columns import FloatArray, read_times
+from jumpmeans.data.columns import FloatArray, read_times
 from jumpmeans.errors import PanelError
 
 DAY = np.timedelta64(1, "D")

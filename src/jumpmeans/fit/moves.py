@@ -14,15 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints, totals
 from ..emissions import Record
 from ..engines.base import Dwells, Sequences
-from ..objective import Stats, Weights, evaluate
-from ..params import Params
-from ..weighted import totals
+from ..model.objective import Stats, Weights, evaluate
+from ..model.process import Params
 from .descent import Model, minimise
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Lloyd steps of a split by emissions.
 LLOYD_STEPS = 20

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from ..arrays import Floats
+from ..data.panel import Panel
+from ..data.trajectories import Trajectories
 from ..engines import get_engine
 from ..engines.base import NoPathError, Sequences
 from ..errors import InfeasibleError
-from ..panel import Panel
-from ..params import Process
-from ..trajectories import Trajectories
-
-Floats = NDArray[np.float64]
+from ..model.process import Process
 
 
 def as_panel(data: Any) -> Panel:

@@ -1,4 +1,4 @@
-"""Weighted sums and order statistics (weight k counts as k copies), and units that cost no digit."""
+"""Names of array types; weighted sums and order statistics (weight k counts as k copies); units that cost no digit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+AnyArray = NDArray[Any]
 
 
 def weighted_quantile(x: Floats, weights: Floats, q: Floats) -> Floats:
@@ -38,3 +42,11 @@ def power_of_two(x: float) -> float:
 def totals(groups: NDArray[np.integer[Any]], weights: Floats, n: int) -> Floats:
     """(n,) sum of the weights of each group."""
     return np.bincount(groups, weights=weights, minlength=n).astype(np.float64)
+
+
+def sum_in_order(parts: list[Any]) -> Any:
+    """Sum of the parts, first to last."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betaln, xlogy
 
-Floats = NDArray[np.float64]
+from ..arrays import Floats
 
 
 def _require_positive(**values: ArrayLike) -> None:
@@ -51,7 +51,7 @@ class ShapedTranslatedPareto:
 
     Examples
     --------
-    >>> from jumpmeans.prior import ShapedTranslatedPareto
+    >>> from jumpmeans.model.gamma_process import ShapedTranslatedPareto
     >>> law = ShapedTranslatedPareto(beta=1.0, alpha=3.0, gamma=2.0)
     >>> float(law.mean()), float(law.cdf(2.0))
     (1.0, 0.875)
@@ -189,7 +189,7 @@ def simulate_hggp(
 
     Examples
     --------
-    >>> from jumpmeans.prior import simulate_hggp
+    >>> from jumpmeans.model.gamma_process import simulate_hggp
     >>> draw = simulate_hggp(4, n_sequences=3, beta=2.0, alpha0=2.0, random_state=1)
     >>> draw.states.shape, draw.dwell_times.shape, draw.masses.shape
     ((3, 5), (3, 4), (5,))

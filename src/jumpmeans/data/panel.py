@@ -12,8 +12,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from jumpmeans.clock import DAY, Clock
-from jumpmeans.columns import (
+from jumpmeans.data.clock import DAY, Clock
+from jumpmeans.data.columns import (
     AnyArray,
     FloatArray,
     IntArray,

@@ -16,18 +16,18 @@ from joblib import Parallel, cpu_count, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .emissions import family_names
-from .engines import Threads
-from .errors import MissingExtraError
-from .estimators import InfiniteJumpMeans
-from .estimators.base import as_panel
-from .estimators.setup import check_choice, check_count, total_weight
-from .evaluation import Truth, hold_out, reconstruction_error
-from .panel import Panel
-from .plots import plot_state_path, plot_trials
-from .progress import quiet, track
+from ..arrays import Floats
+from ..data.panel import Panel
+from ..emissions import family_names
+from ..engines import Threads
+from ..errors import MissingExtraError
+from ..estimators import InfiniteJumpMeans
+from ..estimators.read_out import as_panel
+from ..fit.setup import check_choice, check_count, total_weight
+from ..plots import plot_state_path, plot_trials
+from ..progress import quiet, track
+from .scores import Truth, hold_out, reconstruction_error
 
-Floats = NDArray[np.float64]
 Setting = dict[str, Any]
 
 # Without a grid each weight is left to the model in half of the settings, else multiplied by one of these.

@@ -1,4 +1,5 @@
 """The infinite model, a hierarchical gamma-exponential process, and a Markov chain on its posterior.
+from ..arrays import Floats, Ints
 
 The model (Saeedi and Bouchard-Côté 2011; section 4 of Huggins et al. 2015), with H_0 the prior of a state's emission:
 
@@ -42,14 +43,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
 from ..emissions import Categorical, Column, Gaussian, Record
 from ..engines.base import Dwells, Sequences
 from ..kernels.particles import Measures, draw_tables, path_stats, sweep_paths
-from ..params import Process
+from ..model.process import Process
 from .conjugate import NormalPrior, SymbolPrior
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # γ_0: only its product with the other masses matters once γ is drawn, so it stays 1.
 BASE_RATE = 1.0

@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ..arrays import Floats
+from ..data.panel import Panel
+from ..data.trajectories import Trajectories
 from ..emissions import Record
 from ..engines import get_engine
 from ..engines.base import MAX_ROUNDS, Dwells, NoPathError, Sequences
-from ..objective import Cost, Stats, Weights
-from ..panel import Panel
-from ..params import Params, Process
+from ..fit.descent import Model, Run
+from ..fit.em_steps import em_steps
+from ..fit.publish import estimate_process, publish_trajectories, shown_on_trajectories
+from ..fit.setup import PSEUDO_COUNT, check_choice, check_count
+from ..model.objective import Cost, Stats, Weights
+from ..model.process import Params, Process
+from ..model.updates import transition_rows
 from ..progress import History
-from ..trajectories import Trajectories
-from .base import Floats, MarkovReadOut, as_panel, no_path
-from .descent import Model, Run
-from .em_steps import em_steps
-from .publish import estimate_process, publish_trajectories, shown_on_trajectories
-from .setup import PSEUDO_COUNT, check_choice, check_count
-from .updates import transition_rows
+from .read_out import MarkovReadOut, as_panel, no_path
 
 # Closing EM steps: as many as held-out error gains from (see docs/choices.md).
 REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100

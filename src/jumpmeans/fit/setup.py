@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, weighted_median
+from ..data.panel import Panel
 from ..emissions import FAMILIES, Record, family_names
 from ..engines.base import BEAM_PER_GAP, Search
-from ..panel import Panel
-from ..structure import jumps_needed
-from ..weighted import weighted_median
-
-Floats = NDArray[np.float64]
+from ..model.structure import jumps_needed
 
 # α: what a jump never seen is worth; enough that it can return, too little to be felt.
 PSEUDO_COUNT = 0.01

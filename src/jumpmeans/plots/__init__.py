@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from .emissions import Direct
-from .errors import MissingExtraError
-from .estimators.base import as_panel
-from .panel import Panel
-from .params import Process
-from .trajectories import Trajectories
+from ..arrays import Floats
+from ..data.panel import Panel
+from ..data.trajectories import Trajectories
+from ..emissions import Direct
+from ..errors import MissingExtraError
+from ..estimators.read_out import as_panel
+from ..model.process import Process
 
 __all__ = ["plot_history", "plot_posterior", "plot_state_path", "plot_states", "plot_trajectory", "plot_trials"]
 
-Floats = NDArray[np.float64]
 
 # Okabe and Ito's colours, told apart by all kinds of colour vision; yellow last, for it is faint on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")

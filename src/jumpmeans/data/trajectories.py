@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import MissingExtraError
+from ..arrays import Floats
+from ..errors import MissingExtraError
 
 if TYPE_CHECKING:
     from .clock import Clock
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_random_state
 
-from jumpmeans.columns import AnyArray, IntArray
-from jumpmeans.panel import Panel
+from jumpmeans.data.columns import AnyArray, IntArray
+from jumpmeans.data.panel import Panel
 
 
 class Truth(NamedTuple):

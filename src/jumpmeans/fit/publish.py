@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.panel import Panel
+from ..data.trajectories import Trajectories
 from ..engines.base import Dwells, Engine, Sequences
-from ..objective import Stats
-from ..panel import Panel
-from ..params import Params, Process
-from ..trajectories import Trajectories
-from .updates import transition_rows
+from ..model.objective import Stats
+from ..model.process import Params, Process
+from ..model.updates import transition_rows
 
 # The posterior is looked at so many blocks of rows at a time: all of it would be most of the memory of a fit.
 BLOCKS_AT_ONCE = 8

@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from ..arrays import Floats, weighted_median, weighted_quantile
+from ..data.panel import Panel
 from ..emissions import Direct, Record
 from ..kernels.smoothing import smooth_rows
-from ..panel import Panel
-from ..weighted import weighted_median, weighted_quantile
-from .updates import uniform_rows
-
-Floats = NDArray[np.float64]
-
+from ..model.updates import uniform_rows
 
 # Rows this many median gaps apart share a state about as often as not, when symbols are smoothed over time.
 SMOOTHING = 2.0

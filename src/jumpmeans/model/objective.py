@@ -1,4 +1,5 @@
 """The objective of JUMP-means: the one place where it is written.
+from ..arrays import Floats
 
 J = Σ_i w_i { ζ Σ d(x, θ) + ξ Σ -ln p + Σ h(λ t) + g(λ y) } + Σ_m (b λ - a ln λ) - ξ α Σ ln p - ζ α_e Σ ln ρ
 
@@ -13,9 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-
-JIT: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+from ..arrays import Floats, sum_in_order
+from ..jit import JIT
 
 
 @njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
@@ -81,14 +81,6 @@ class Stats(NamedTuple):
         return self.time + np.bincount(
             self.run_state[running], weights=weights * self.run_time[running], minlength=len(self.time)
         )
-
-
-def sum_in_order(parts: list[Any]) -> Any:
-    """Sum of the parts, first to last."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 def join_stats(parts: list[Stats]) -> Stats:

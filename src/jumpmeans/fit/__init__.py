@@ -1,0 +1,1 @@
+"""How it is fitted: start, descent, changes of the number of states, closing steps."""

@@ -1,0 +1,1 @@
+"""What is fitted: the process, its parameters, what may happen, the objective."""
