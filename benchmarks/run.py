@@ -13,9 +13,9 @@ import numpy as np
 
 import jumpmeans as jm
 from jumpmeans.engines import Threads
-from jumpmeans.engines.base import Dwells, Search, Sequences
 from jumpmeans.model.objective import Weights
 from jumpmeans.model.process import Params
+from jumpmeans.passes import Search, Sequences
 
 
 def random_process(M: int, emission: object = None, seed: int = 0) -> jm.Process:
@@ -32,14 +32,14 @@ def gaussian_process(M: int) -> jm.Process:
 
 def sweep_seconds(process: jm.Process, panel: jm.Panel, n_jobs: int, repeats: int = 5) -> float:
     """Least time of one sweep under the true parameters, from a decoded state of affairs."""
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
+    sequences = Sequences.of(Threads(n_jobs), panel, process.emission.encode(panel))
     params = Params(process.rates, process.transition_probs, process.emission)
     weights = Weights(1.0, np.ones(1), 1.0, 1.0, 0.01)
-    dwells, engine, search = Dwells.blank(sequences, 1), Threads(n_jobs), Search(1, 1, 0, 0)
+    dwells, search = sequences.no_jumps(), Search(1, 1, 0, 0)
     times = []
     for _ in range(repeats + 1):
         begun = time.perf_counter()
-        engine.sweep(sequences, dwells, params, weights, search)
+        dwells, _ = sequences.sweep(dwells, params, weights, search)
         times.append(time.perf_counter() - begun)
     return min(times[1:])
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import figures
 import numpy as np
-from lab import FIVE, ONE, SETS, errors, fit, load, mean_and_error
-from protocol import Known, percent_wrong, recovered, synthetic_1
+from lab import ONE, SETS, errors, fit, load, mean_and_error
+from protocol import percent_wrong, recovered, synthetic_1
 from tasks import Task
 
 import jumpmeans as jm
 from jumpmeans.comparators import MostCommon
-from jumpmeans.model.process import Params
 
 MCMC_SETS = ("synthetic_1", "synthetic_2_dense", "ms")
 PARAMETERS = {"printed": "JUMP-means as printed", "plain": "JUMP-means, our weights", "em": "EM", "true": "the truth"}
@@ -50,19 +49,12 @@ def parameters(seed: int) -> dict[str, Any]:
         MostCommon(emission="direct").fit(case.masked).predict_value(case.masked), case.held
     )}  # fmt: skip
     for key, process in processes.items():
-        reader = fitted.get(key) if key in ("printed", "plain") else decoder(process, case.masked)
-        found[f"{key}_trajectory"] = percent_wrong(reader.predict_value(case.masked), case.held)  # type: ignore[union-attr]
-        found[f"{key}_posterior"] = percent_wrong(Known(process).predict_value(case.masked, "posterior"), case.held)
+        known = jm.JumpMeans.from_process(process, engine=ONE)
+        reader = fitted[key] if key in ("printed", "plain") else known
+        found[f"{key}_trajectory"] = percent_wrong(reader.predict_value(case.masked, "trajectory"), case.held)
+        found[f"{key}_posterior"] = percent_wrong(known.predict_value(case.masked), case.held)
         found[f"{key}_sharpness"] = 100.0 * float(process.emission.columns[0].probs.max(axis=1).mean())
     return found
-
-
-def decoder(process: jm.Process, masked: jm.Panel) -> jm.JumpMeans:
-    """A JUMP-means model that decodes under given parameters."""
-    model = jm.JumpMeans(**FIVE, engine=ONE, refine=0, max_iter=1).fit(masked)
-    model._decoder_ = Params(process.rates, process.transition_probs, process.emission)
-    model.process_ = process
-    return model
 
 
 def mcmc(set: str, seed: int) -> dict[str, Any]:
@@ -92,7 +84,7 @@ def where(set: str, seed: int) -> dict[str, Any]:
     places = place(case.masked)[np.flatnonzero(np.isnan(case.masked.values[:, 0]))]
     plain, em = (fit(key, case)[0] for key in ("plain", "em"))
     guesses = {
-        "trajectory": plain.predict_value(case.masked),
+        "trajectory": plain.predict_value(case.masked, "trajectory"),
         "posterior": plain.predict_value(case.masked, "posterior"),
         "em": em.predict_value(case.masked, "posterior"),
     }
@@ -124,9 +116,9 @@ def gap(gaps: str, mean_gap: float, seed: int) -> dict[str, Any]:
     model = jm.JumpMeans(**SETS["synthetic_1"].options, engine=ONE, refine=0).fit(masked)
     return {
         "most_common": percent_wrong(MostCommon(emission="direct").fit(masked).predict_value(masked), held),
-        "trajectory": percent_wrong(model.predict_value(masked), held),
+        "trajectory": percent_wrong(model.predict_value(masked, "trajectory"), held),
         "posterior": percent_wrong(model.predict_value(masked, "posterior"), held),
-        "bayes_limit": percent_wrong(Known(process).predict_value(masked, "posterior"), held),
+        "bayes_limit": percent_wrong(jm.JumpMeans.from_process(process).predict_value(masked, "posterior"), held),
     }
 
 

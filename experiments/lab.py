@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from protocol import Known, paired_interval, percent_wrong, synthetic_1, synthetic_2
+from protocol import paired_interval, percent_wrong, synthetic_1, synthetic_2
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM, CarriedForward, Gibbs, Interpolation, KernelSmoother, MostCommon, ParticleGibbs
@@ -208,7 +208,7 @@ def by_hand(case: Case) -> dict[str, float]:
         for name, rule in rules.items()
     }
     if case.process is not None:
-        limit = Known(case.process).predict_value(case.masked, "posterior")
+        limit = jm.JumpMeans.from_process(case.process).predict_value(case.masked, "posterior")
         found["bayes_limit"] = percent_wrong(limit, case.held)
     return found
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import jumpmeans as jm
-from jumpmeans.estimators.read_out import MarkovReadOut
 
 
 def random_process(rng: np.random.Generator, M: int, emission: Any = None) -> jm.Process:
@@ -36,22 +35,6 @@ def synthetic_2(seed: int, mean_gap: float = 0.3) -> tuple[jm.Process, jm.Panel,
     process = random_process(rng, 5, jm.emissions.Categorical(rho))
     panel, truth = jm.simulate(process, 500, 20, mean_gap=mean_gap, random_state=10_000 + seed)
     return process, panel, truth
-
-
-class Known(MarkovReadOut):
-    """The Bayes limit: posterior read-out of a process that is known, not learnt."""
-
-    def __init__(self, process: jm.Process) -> None:
-        self.process = process
-        self.process_ = process
-        self.states_ = process.states
-        self.engine = "threads"
-
-    def decode(self, panel: Any) -> jm.Trajectories:
-        raise NotImplementedError("the Bayes limit has no trajectory")
-
-    def _row_states(self, panel: jm.Panel) -> Any:
-        return self._posterior(panel).argmax(axis=1)
 
 
 def percent_wrong(predicted: Any, truth: Any, bins: Any = None) -> float:

@@ -9,13 +9,10 @@ from typing import Any
 import figures
 import numpy as np
 from lab import ONE
-from protocol import Known
 from sklearn.metrics import adjusted_rand_score
 from tasks import Task
 
 import jumpmeans as jm
-from jumpmeans.engines.base import Sequences
-from jumpmeans.fit.births import log_likelihood, price
 
 # Number of states and their distance in standard deviations of the noise.
 PANELS = {"apart": (5, 4.0), "close": (5, 2.0), "noise": (1, 0.0)}
@@ -76,7 +73,9 @@ def recover(kind: str, n_sequences: int, seed: int, way: str) -> dict[str, Any]:
         "n_states": model.n_states_,
         "index": float(adjusted_rand_score(truth, model.predict(panel))),
         "posterior_index": float(adjusted_rand_score(truth, model.predict_proba(panel).argmax(axis=1))),
-        "limit": float(adjusted_rand_score(truth, Known(process).predict_proba(panel).argmax(axis=1))),
+        "limit": float(
+            adjusted_rand_score(truth, jm.JumpMeans.from_process(process).predict_proba(panel).argmax(axis=1))
+        ),
         "seconds": seconds,
         "moves": [step.kind for step in model.path_],
     }
@@ -88,8 +87,10 @@ def gains(kind: str, n_sequences: int, seed: int) -> dict[str, Any]:
     levels, prices = [], []
     for M in range(1, PANELS[kind][0] + 2):
         process = jm.JumpMeans(M, refine=GAIN_STEPS, engine=ONE).fit(panel).process_
-        levels.append(log_likelihood(ONE, Sequences.from_panel(panel, process.emission.encode(panel)), process))
-        prices.append(price(process, panel.n_observations))
+        levels.append(jm.JumpMeans.from_process(process, engine=ONE).log_likelihood(panel))
+        # half the logarithm of the number of observations for every emission parameter, rate and share of the base row
+        n_parameters = len(process.rates) * (process.emission.n_free + 2)
+        prices.append(0.5 * np.log(panel.n_observations) * n_parameters)
     return {"gains": np.diff(levels).tolist(), "price": prices[1] - prices[0]}
 
 

@@ -17,7 +17,7 @@ from jumpmeans.comparators import EM
 from jumpmeans.comparators.ascent import Task, Terrain, look, rebuild
 from jumpmeans.comparators.em import scale_floors, shortest_gap
 from jumpmeans.engines import Threads
-from jumpmeans.engines.base import Sequences
+from jumpmeans.passes import Sequences
 
 GOLDEN = Path(__file__).parent / "golden"
 # As far as double precision goes.
@@ -51,8 +51,7 @@ def panel_of(family, n_sequences=40, n_rows=10, seed=0, missing=0.2):
 
 
 def log_likelihood(process, panel):
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-    return float(panel.weights @ Threads(1).smooth(sequences, process)[1])
+    return Sequences.of(Threads(1), panel, process.emission.encode(panel)).log_likelihood(process)
 
 
 def first_states(panel):
@@ -213,9 +212,9 @@ def test_slope_is_the_gradient(family):
     panel = panel_of(family, n_sequences=10)
     emission = None if family == "direct" else HIDDEN[family]
     process = jm.Process([0.5, 0.9, 0.2], P3, [0.2, 0.3, 0.5], emission)
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
+    sequences = Sequences.of(Threads(1), panel, process.emission.encode(panel))
     moves = ~np.eye(3, dtype=bool)
-    task = Task(Threads(1), sequences, moves, np.zeros(1))
+    task = Task(sequences, moves, np.zeros(1))
     here = look(task, process)
     terrain = Terrain.at(here, moves)
     np.testing.assert_allclose(rebuild(terrain.u, here.image, task).generator(), process.generator(), rtol=1e-13)
@@ -494,7 +493,7 @@ def test_one_state():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_states": 0}, "n_states must be an integer of at least 1, got 0"),
+        ({"n_states": 0}, "n_states must be None or an integer of at least 1, got 0"),
         ({"n_states": 3, "n_init": 0}, "n_init must be an integer of at least 1"),
         ({"n_states": 3, "max_iter": 0}, "max_iter must be an integer of at least 1"),
         ({"n_states": 3, "tol": -1.0}, "tol must be a finite number >= 0, got -1.0"),

@@ -1,6 +1,5 @@
 """Engines: the number of threads changes no bit, kernels compile once, memory stays small."""
 
-import itertools
 import os
 import subprocess
 import sys
@@ -11,9 +10,9 @@ import pytest
 
 import jumpmeans as jm
 from jumpmeans.engines import get_engine
-from jumpmeans.engines.base import Dwells, Search, Sequences
 from jumpmeans.model.objective import Weights, join_stats
 from jumpmeans.model.process import Params
+from jumpmeans.passes import Block, Search, Sequences
 
 JIT_ON = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
@@ -69,13 +68,12 @@ def test_threads_change_no_bit(family, search, panels):
 def test_threads_really_cut_the_work(panels):
     """Enough blocks for the test above to mean something, and every row in exactly one of them."""
     panel = panels["gaussian"]
-    sequences = Sequences.from_panel(panel, panel.values)
-    assert sequences.n_blocks >= 8
-    own = [sequences.block(b) for b in range(sequences.n_blocks)]
-    assert own[0][0].start == 0 == own[0][1].start
-    assert own[-1][0].stop == panel.n_sequences and own[-1][1].stop == panel.n_observations
-    for (s, r), (s_next, r_next) in itertools.pairwise(own):
-        assert s.stop == s_next.start and r.stop == r_next.start
+    whole = Block.of(panel, panel.values)
+    blocks = whole.cut()
+    assert len(blocks) >= 8
+    for name in ("tau", "ends", "weights", "x"):
+        np.testing.assert_array_equal(np.concatenate([getattr(b, name) for b in blocks]), getattr(whole, name))
+    assert [b.first for b in blocks] == np.cumsum([0, *(b.n_sequences for b in blocks[:-1])]).tolist()
 
 
 def test_one_long_and_many_short(rng):
@@ -84,10 +82,9 @@ def test_one_long_and_many_short(rng):
     ids = np.repeat(np.arange(len(lengths)), lengths)
     times = np.concatenate([np.arange(n) * 1.0 for n in lengths])
     panel = jm.Panel.from_arrays(times, rng.normal(size=len(ids)), ids)
-    sequences = Sequences.from_panel(panel, panel.values)
-    own = [sequences.block(b)[0] for b in range(sequences.n_blocks)]
-    assert all(s.stop > s.start for s in own)
-    assert own[0].start == 0 and own[-1].stop == len(lengths)
+    blocks = Block.of(panel, panel.values).cut()
+    assert all(b.n_sequences > 0 for b in blocks)
+    assert sum(b.n_sequences for b in blocks) == len(lengths)
     a, b = (jm.JumpMeans(2, n_init=1, refine=1, engine=jm.engines.Threads(n)).fit(panel) for n in (1, 2))
     np.testing.assert_array_equal(a.trajectories_.start_times, b.trajectories_.start_times)
 
@@ -101,8 +98,7 @@ def test_statistics_join_in_order(panels):
     engine = jm.engines.Threads(1)
 
     def stats_of(part):
-        sequences = Sequences.from_panel(part, part.values)
-        return engine.sweep(sequences, Dwells.blank(sequences, 1), params, weights, search)
+        return Sequences.of(engine, part, part.values).decode(params, weights, search)[1]
 
     whole = stats_of(panel)
     parts = [stats_of(panel.select(np.arange(a, b))) for a, b in ((0, 400), (400, 401), (401, 1500))]
@@ -118,7 +114,7 @@ def test_engine_options():
     with pytest.raises(ValueError, match=r"n_jobs must be at least 1 \(or None for all cores\), got 0"):
         jm.engines.Threads(0)
     for wrong in ("dask", 3):
-        with pytest.raises(ValueError, match=rf"engine must be 'threads' or an engine object .* got {wrong!r}"):
+        with pytest.raises(ValueError, match=rf"engine must be one of .* or an engine object .* got {wrong!r}"):
             get_engine(wrong)
     engine = jm.engines.Threads(2)
     assert get_engine(engine) is engine

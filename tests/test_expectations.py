@@ -12,8 +12,10 @@ from scipy.linalg import expm
 
 import jumpmeans as jm
 import reference
-from jumpmeans.engines.base import NoPathError, Propagator, Sequences, expect_one, join_expected
 from jumpmeans.kernels.expectations import expect_block
+from jumpmeans.model.propagator import Propagator
+from jumpmeans.passes import Block, Expected, NoPathError, Sequences
+from jumpmeans.passes.smooth import expect as expect_pass
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -34,12 +36,12 @@ def process_of(Q, pi=None, emission=None):
 
 def expect(process, panel, by_eigen=None):
     """Expected statistics of a panel; by the eigenbasis where it is sound, or never."""
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-    propagator = Propagator.of(process, sequences.longest_gap)
+    block = Block.of(panel, process.emission.encode(panel))
+    propagator = Propagator.of(process, block.longest_gap)
     if by_eigen is not None:
         assert propagator.eigen[0] or not by_eigen
         propagator = replace(propagator, eigen=(by_eigen, *propagator.eigen[1:]))
-    return join_expected([expect_one(sequences, b, propagator) for b in range(sequences.n_blocks)])
+    return Expected.join([expect_pass(part, None, propagator)[1] for part in block.cut()])
 
 
 def integrals(process, panel):
@@ -231,8 +233,8 @@ def test_log_likelihood_and_soft_statistics_are_those_of_the_posterior(rng):
     process = process_of(GENERATORS["reversible"], None, jm.emissions.Gaussian(np.arange(3), 1.0))
     panel = noisy_panel(rng, 3, n_sequences=20)
     found = expect(process, panel)
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-    posterior, log_lik = jm.engines.Threads(1).smooth(sequences, process)
+    sequences = Sequences.of(jm.engines.Threads(1), panel, process.emission.encode(panel))
+    posterior, log_lik = sequences.smooth(process)
     np.testing.assert_allclose(found.log_lik, log_lik, rtol=1e-12, atol=1e-12)
     seen = panel.observed
     weights = np.repeat(panel.weights, panel.lengths)[:, None] * posterior

@@ -8,8 +8,8 @@ from scipy.linalg import expm
 
 import jumpmeans as jm
 import reference
-from jumpmeans.engines.base import Sequences
 from jumpmeans.kernels.forward_backward import carry, power_tables, smooth_block
+from jumpmeans.passes import Sequences
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -212,8 +212,8 @@ def test_posterior_through_the_engine(rng):
     panel = jm.Panel.from_arrays(
         times, values, [7, 7, 7, 7, 8, 8], start_times=[0, 0, 0, 0, -1, -1.0], end_times=[9, 9, 9, 9, 1, 1.0]
     )
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-    posterior, log_lik = jm.engines.Threads(1).smooth(sequences, process)
+    sequences = Sequences.of(jm.engines.Threads(1), panel, process.emission.encode(panel))
+    posterior, log_lik = sequences.smooth(process)
     Q = process.generator()
     for i, (rows, start) in enumerate(((slice(0, 4), 0.0), (slice(4, 6), -1.0))):
         log_density = process.emission.log_density(values[rows])
@@ -234,14 +234,14 @@ def test_the_longest_gap_may_be_anywhere(where):
         [*first, *last], [*np.zeros(11), 2.0, 0.5], [0] * 11 + [1] * 2, start_times=np.zeros(13),
         end_times=[1.0] * 11 + [end] * 2,
     )  # fmt: skip
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-    posterior, log_lik = jm.engines.Threads(1).smooth(sequences, process)
+    sequences = Sequences.of(jm.engines.Threads(1), panel, process.emission.encode(panel))
+    posterior, log_lik = sequences.smooth(process)
     log_density, Q = process.emission.log_density(panel.values[11:]), process.generator()
     expected, expected_lik = reference.enumerate_posterior(np.array(last), log_density, process.initial_probs, Q)
     np.testing.assert_allclose(posterior[11:], expected, rtol=1e-10)
     assert log_lik[1] == pytest.approx(expected_lik, rel=1e-11)
     both, alone = (
-        jm.engines.Threads(1).expect(Sequences.from_panel(part, part.values), process).integrals
+        Sequences.of(jm.engines.Threads(1), part, part.values).expect(process).integrals
         for part in (panel, panel.select([0]))
     )
     time, _, _ = reference.expected_statistics(np.array(last), end, log_density, process.initial_probs, Q)
@@ -267,8 +267,7 @@ def test_expected_statistics(name, rng):
         times, values, ids, start_times=np.zeros(len(times)),
         end_times=np.repeat([times[3], times[4] + 2.0, times[-1] + 0.7], lengths), weights=weights[ids],
     )  # fmt: skip
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-    got = jm.engines.Threads(1).expect(sequences, process)
+    got = Sequences.of(jm.engines.Threads(1), panel, process.emission.encode(panel)).expect(process)
     time, jumps, first = np.zeros(M), np.zeros((M, M)), np.zeros(M)
     for i in range(3):
         rows = slice(panel.offsets[i], panel.offsets[i + 1])

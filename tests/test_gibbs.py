@@ -16,11 +16,11 @@ from jumpmeans.comparators.conjugate import NormalPrior, SymbolPrior
 from jumpmeans.comparators.diagnostics import bulk_ess, effective_size, split_r_hat
 from jumpmeans.comparators.gibbs import Chain, Priors
 from jumpmeans.comparators.samples import match_order
-from jumpmeans.comparators.uniformized import Block, Paths, draw_paths
 from jumpmeans.emissions import Categorical, Gaussian, Record
 from jumpmeans.engines import Threads
-from jumpmeans.engines.base import Sequences
 from jumpmeans.kernels.uniformization import events_at_rows, sample_block
+from jumpmeans.passes import Block, Dwells, Sequences
+from jumpmeans.passes.draw import Paths
 
 ENGINE = Threads(1)
 
@@ -124,12 +124,12 @@ def test_paths_have_the_exact_posterior(rng):
         Categorical([[0.7, 0.3], [0.2, 0.8], [0.5, 0.5]]),
     )  # fmt: skip
     panel = copies(times, S, end, [0, 1, 1])
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-    log_density = process.emission.log_density(sequences.x)
-    paths = Paths.at_rows(sequences, process.transition_probs > 0)
-    rngs = rng.spawn(sequences.n_blocks)
+    block = Block.of(panel, process.emission.encode(panel))
+    sequences = Sequences.hold(ENGINE, block)
+    log_density = process.emission.log_density(block.x)
+    handle = sequences.begin_paths(rng, 1)
     for k in range(25):
-        paths = draw_paths(ENGINE, sequences, paths, process, log_density, rngs, fresh=k == 0)
+        handle, paths = sequences.draw(handle, process, fresh=k == 0)
     posterior, jumps, time = exact_statistics(process, times, end, np.exp(log_density[:3]))
     seen = np.array([np.bincount(paths.row_states[k::3], minlength=3) / S for k in range(3)])
     np.testing.assert_allclose(seen, posterior, atol=4 * 0.5 / np.sqrt(S))
@@ -168,7 +168,7 @@ def prior_draw(priors, rng):
             s = rng.choice(M, p=process.transition_probs[s])
         dwells.append(len(states))
     states = np.array(states, np.int32)
-    return process, Block(np.array(dwells), states, np.array(starts), np.zeros_like(states))
+    return process, Dwells(np.array(dwells), states, np.array(starts), np.zeros_like(states))
 
 
 def describe(block):
@@ -214,22 +214,20 @@ def geweke(prior, n, seed):
     rng = np.random.default_rng(seed)
     priors = Priors(1.0, MOVES, (prior,))
     panel = copies(TIMES, S_GEWEKE, END)
-    sequences = Sequences.from_panel(panel, np.zeros((len(TIMES) * S_GEWEKE, 1)))
+    laid_out = Block.of(panel, np.zeros((len(TIMES) * S_GEWEKE, 1)))
     independent = []
     for _ in range(n):
         process, block = prior_draw(priors, rng)
         x = draw_values(process, describe(block)[2], rng)
         independent.append(functions(process, block, x))
-    zero = np.zeros((3, 3))
-    chain = Chain(process, Paths([block], zero, zero[0], zero[0], np.zeros(8, np.int64)), zero, rng, rng.spawn(1))
+    chain = Chain(None, None, process, [Paths(block, rng.spawn(1)[0])], rng)
     successive = []
     for _ in range(n):
-        sequences = dataclasses.replace(sequences, x=x)
-        chain.log_density = chain.process.emission.log_density(x)
-        chain.step(ENGINE, sequences, priors)
+        chain.sequences, chain.x = Sequences.hold(ENGINE, dataclasses.replace(laid_out, x=x)), x
+        chain.step(priors)
         # looked at before the values are drawn anew: afterwards they would fit any path
-        successive.append(functions(chain.process, chain.paths.blocks[0], x))
-        x = draw_values(chain.process, chain.paths.row_states, rng)
+        successive.append(functions(chain.process, chain.paths[0].dwells, x))
+        x = draw_values(chain.process, chain.drawn.row_states, rng)
     independent, successive = np.array(independent), np.array(successive)
     error = np.hypot(independent.std(axis=0) / np.sqrt(n), batch_se(successive))
     return (successive.mean(axis=0) - independent.mean(axis=0)) / error
@@ -349,8 +347,8 @@ def test_readouts_agree(hidden, fitted):
     np.testing.assert_array_equal(path.start_times, fitted.decode(panel).start_times)
     with pytest.raises(ValueError, match="predict_value_proba needs one column of labels"):
         fitted.predict_value_proba(panel)
-    with pytest.raises(ValueError, match="method must be 'posterior' for Gibbs, got 'trajectory'"):
-        fitted.predict_value(panel, method="trajectory")
+    shown = fitted.process_.emission.state_values()[fitted.predict(panel)]
+    np.testing.assert_array_equal(fitted.predict_value(panel, method="trajectory"), shown)
 
 
 def test_predictions_average_over_samples():
@@ -359,11 +357,11 @@ def test_predictions_average_over_samples():
     panel, _ = jm.simulate(process, 30, 8, random_state=5)
     masked, _ = jm.hold_out(panel, 0.3)
     model = Gibbs(2, n_samples=5, thin=1, burn_in=30, engine=ENGINE).fit(masked)
-    sequences = Sequences.from_panel(masked, model.process_.emission.encode(masked))
+    sequences = Sequences.of(ENGINE, masked, model.process_.emission.encode(masked))
     tables, posteriors = [], []
     for k in range(5):
         one = model.samples_.process(k, model.states_)
-        posterior, _ = ENGINE.smooth(sequences, one)
+        posterior, _ = sequences.smooth(one)
         posteriors.append(posterior)
         tables.append(posterior @ one.emission.probs)
     expected = masked.to_caller_order(np.mean(tables, axis=0))
@@ -459,9 +457,11 @@ def test_states_are_matched_before_averaging(rng):
 
 def test_kernels_are_compiled_once(hidden):
     direct = jm.Panel.from_arrays([0.0, 1, 2], [0, 1, 1], [0, 0, 0])
+    compiled = []
     for model, panel in ((Gibbs(2, emission="gaussian"), hidden[1]), (Gibbs(emission="direct"), direct)):
         model.set_params(n_samples=2, thin=1, burn_in=0, engine=ENGINE).fit(panel).decode(panel)
-    assert len(sample_block.signatures) == 1
+        compiled.append(len(sample_block.signatures))
+    assert compiled[0] == compiled[1]
 
 
 def test_refusals(hidden):

@@ -9,15 +9,15 @@ from sklearn.metrics import adjusted_rand_score
 
 import jumpmeans as jm
 from jumpmeans.engines import Threads
-from jumpmeans.engines.base import Dwells, Search, Sequences
 from jumpmeans.estimators import infinite
 from jumpmeans.estimators.infinite import every_move
-from jumpmeans.fit.births import log_likelihood, price
+from jumpmeans.fit.births import price
 from jumpmeans.fit.descent import Model, minimise
 from jumpmeans.fit.moves import Scene, class_stats, short_and_long, timeline, two_means
 from jumpmeans.fit.setup import sample_panel
 from jumpmeans.model.objective import Weights, evaluate
 from jumpmeans.model.process import Params
+from jumpmeans.passes import Block, Search, Sequences
 
 ONE = Threads(1)
 BIRTHS = ("pair", "emissions", "dwells")
@@ -58,7 +58,8 @@ def test_states_apart_are_found_and_told_apart():
     assert model.n_states_ == 5
     np.testing.assert_allclose(model.process_.emission.means, 4.0 * np.arange(5), atol=0.4)
     assert adjusted_rand_score(true_states(APART, APART_TRUTH), model.predict(APART)) > 0.87
-    assert model.base_row_.shape == (5,) and model.base_row_.sum() == pytest.approx(1.0)
+    base_row = model.objective_params_.base_row
+    assert base_row.shape == (5,) and base_row.sum() == pytest.approx(1.0)
     assert model.states_.tolist() == [0, 1, 2, 3, 4]
     assert model.predict_proba(APART).shape == (APART.n_observations, 5)
 
@@ -151,15 +152,15 @@ def falls(model):
 def scene_of(panel, M=3, objective="corrected"):
     """A scene after a few sweeps with M states, and its timeline."""
     model = jm.InfiniteJumpMeans(engine=ONE, moves=[], start_states=M, refine=0, objective=objective).fit(panel)
-    sequences = Sequences.from_panel(panel, model.emission_.encode(panel))
-    weights, _, search = model._model_
+    block = Block.of(panel, model.emission_.encode(panel))
+    sequences = Sequences.hold(ONE, block)
+    params, weights, search, _ = model._decoder_
     search = search._replace(rounds=1)
-    dwells = Dwells.blank(sequences, search.per_gap)
-    params = model._decoder_
-    stats = ONE.sweep(sequences, dwells, params, weights, search)
+    dwells, stats = sequences.decode(params, weights, search)
+    dwells = sequences.fetch(dwells)
     model_of = lambda n: Model(weights, every_move(n), search)
-    features = params.emission.features(sequences.x)
-    return Scene(sequences, dwells, params, features, 1.0, model_of, stats), timeline(sequences, dwells, False)
+    features = params.emission.features(block.x)
+    return Scene(block, dwells, params, features, 1.0, model_of, stats), timeline(block, dwells, False)
 
 
 @pytest.mark.parametrize("split", ["pair", "short"])
@@ -196,7 +197,7 @@ def test_statistics_of_a_split_are_those_of_the_relabelled_trajectories(split):
     np.testing.assert_allclose(stats.time, total, rtol=1e-12)
     np.testing.assert_allclose(stats.log_time, log_total, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(stats.jumps, jumps)
-    x, rows, w = scene.sequences.x[:, 0], new[time.row_dwell], time.weight[time.row_dwell]
+    x, rows, w = scene.block.x[:, 0], new[time.row_dwell], time.weight[time.row_dwell]
     means = np.array([np.average(x[rows == s], weights=w[rows == s]) for s in range(4)])
     np.testing.assert_allclose(params.emission.means, means, rtol=1e-12)
     squares = 0.5 * w @ (x - means[rows]) ** 2
@@ -212,7 +213,7 @@ def test_timeline_agrees_with_the_statistics_of_the_kernel():
     stats = class_stats(scene, time, time.state, np.arange(4)).regroup(scene, np.arange(4))[0]
     for name in ("exits", "time", "log_time", "jumps", "run_state", "run_time"):
         np.testing.assert_allclose(getattr(stats, name), getattr(scene.stats, name), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(time.state[time.row_dwell], scene.dwells.row_states)
+    np.testing.assert_array_equal(time.state[time.row_dwell], scene.dwells.row_states(scene.block.offsets))
 
 
 def test_short_and_long_is_the_best_division():
@@ -253,9 +254,7 @@ def test_likelihood_of_the_check_counts_weights():
     panel, _ = gaussian_panel([0.0, 4.0], [0.3, 0.3], n=5)
     process = fit(panel).process_
     twice = dataclasses.replace(panel, weights=2.0 * panel.weights)
-    one, two = (
-        log_likelihood(ONE, Sequences.from_panel(p, process.emission.encode(p)), process) for p in (panel, twice)
-    )
+    one, two = (Sequences.of(ONE, p, process.emission.encode(p)).log_likelihood(process) for p in (panel, twice))
     assert two == pytest.approx(2 * one, rel=1e-12)
 
 
@@ -337,7 +336,7 @@ def test_other_objectives(objective):
     else:
         reached = (model.transition_probs_ > 1e-3).sum(axis=1)
         assert model.cost_.shared_rows == pytest.approx((reached - 1).sum())
-        assert model.cost_.transitions == 0.0 and model.base_row_ is None
+        assert model.cost_.transitions == 0.0 and model.objective_params_.base_row is None
     np.testing.assert_allclose(model.transition_probs_.sum(axis=1), 1.0)
     assert np.isfinite(fit(APART, objective=objective, refine=0).predict_value(APART)).all()
 
@@ -360,14 +359,13 @@ def test_a_free_end_is_decoded_and_placed_at_no_cost():
     panel = jm.Panel.from_arrays([0.0, 4.0, 50.0], [0.0, 9.0, 9.0], ids=[0, 0, 0])
     emission = jm.emissions.Gaussian([0.0, 9.0])
     record = jm.Process([1.0, 1.0], [[0, 1], [1, 0]], emission=emission).emission
-    sequences = Sequences.from_panel(panel, panel.values)
+    sequences = Sequences.of(ONE, panel, panel.values)
     params = Params(np.array([0.5, 5.0]), np.array([[0.0, 1.0], [1.0, 0.0]]), record)
     weights = Weights(1.0, np.full(1, 100.0), 1.0, 1.0, 0.0)
     found = {}
     for free in (0, 1):
-        dwells = Dwells.blank(sequences, 1)
-        ONE.sweep(sequences, dwells, params, weights, Search(1, 1, 0, 0, 50, free))
-        found[free] = dwells.starts[1]
+        dwells, _ = sequences.decode(params, weights, Search(1, 1, 0, 0, 50, free))
+        found[free] = sequences.fetch(dwells).starts[1]
     assert found[1] == pytest.approx(2.0)  # 1/λ of the first state
     assert found[0] > 3.9  # every moment less of the run is worth more than a longer first dwell costs
 
@@ -379,7 +377,7 @@ def test_direct_states_are_the_labels():
     panel = jm.datasets.load_edss()
     model = jm.InfiniteJumpMeans(emission="direct").fit(panel)
     assert model.states_.tolist() == [1, 2, 3] and model.n_states_ == 3
-    assert model.base_row_.shape == (3,) and len(model.path_) == 1
+    assert model.objective_params_.base_row.shape == (3,) and len(model.path_) == 1
     falls(model)
     allowed = jm.Structure(allowed={1: [2], 2: [1, 3], 3: [2]})
     held = jm.InfiniteJumpMeans(emission="direct", structure=allowed).fit(panel)
@@ -487,7 +485,9 @@ def test_a_sample_of_symbols_keeps_their_states(monkeypatch):
     monkeypatch.setattr(infinite, "SEARCH_ROWS", 4000)
     model = fit(panel, emission="categorical", refine=5)
     assert model.n_states_ == 3
-    assert len(model.history_) > model.n_iter_  # the time of the search counts too
+    # the history is that of the descent on all rows, the time of the search counts too
+    np.testing.assert_array_equal(model.history_.values, model.objective_history_)
+    assert len(model.history_) == model.n_iter_ and model.objective_ == model.objective_history_[-1]
 
 
 def test_a_sample_does_not_depend_on_the_order_of_the_sequences():

@@ -13,11 +13,12 @@ from sklearn.base import clone
 import jumpmeans as jm
 import reference
 from jumpmeans.emissions import FAMILIES, Record
-from jumpmeans.engines.base import Dwells, Search, Sequences
-from jumpmeans.fit.descent import minimise
+from jumpmeans.fit.descent import Model, minimise
+from jumpmeans.fit.setup import states_and_emission
 from jumpmeans.model.objective import Weights, evaluate
 from jumpmeans.model.process import Params
 from jumpmeans.model.updates import exact_rates, transition_rows, uniform_rows
+from jumpmeans.passes import Search, Sequences
 
 SEEDS = st.integers(0, 2**32 - 1)
 HIDDEN = ["categorical", "gaussian", "laplace", "poisson", "exponential", "bernoulli"]
@@ -156,13 +157,12 @@ def test_every_step_is_a_descent_and_counts_right(family, seed):
     running = int(rng.random() < 0.5)
     beam = int(rng.random() < 0.5)
     search = Search(2, 8 if beam else 2, beam, running)
-    sequences = Sequences.from_panel(panel, x)
-    dwells = Dwells.blank(sequences, search.per_gap)
-    engine = jm.engines.Threads(1)
+    sequences = Sequences.of(jm.engines.Threads(1), panel, x)
+    dwells = sequences.no_jumps()
     params = Params(np.full(M, 1.0), uniform_rows(moves), emission)
     history = []
     for _ in range(6):
-        stats = engine.sweep(sequences, dwells, params, weights, search)
+        dwells, stats = sequences.sweep(dwells, params, weights, search)
         for step in ("decode", "rates", "transitions", "emission"):
             rates, P, emission = params.rates, params.transition_probs, params.emission
             if step == "rates":
@@ -174,7 +174,7 @@ def test_every_step_is_a_descent_and_counts_right(family, seed):
             params = Params(rates, P, emission)
             cost = evaluate(stats, params, weights)
             history.append(cost.total)
-        plain = plain_objective(panel, x, dwells, params, weights, running)
+        plain = plain_objective(panel, x, sequences.fetch(dwells), params, weights, running)
         for name, value in plain.items():
             if name != "emission_prior":
                 assert getattr(cost, name) == pytest.approx(value, rel=1e-10, abs=1e-9), name
@@ -196,13 +196,12 @@ def plain_objective(panel, x, dwells, params, weights, running):
 
     sequences = []
     for i in range(panel.n_sequences):
-        a = dwells.slots[i]
-        own = slice(a, a + dwells.counts[i])
+        own = slice(dwells.offsets[i], dwells.offsets[i + 1])
         rows = slice(panel.offsets[i], panel.offsets[i + 1])
         states = dwells.states[own].tolist()
         row_bounds = [*dwells.rows[own].tolist(), rows.stop - rows.start]
         expected = np.repeat(states, np.diff(row_bounds))
-        np.testing.assert_array_equal(dwells.row_states[rows], expected)
+        np.testing.assert_array_equal(dwells.row_states(panel.offsets)[rows], expected)
         end = float(panel.end_times[i] - panel.start_times[i])
         sequences.append(
             (states, dwells.starts[own].tolist(), row_bounds[:-1], end, panel.weights[i], x[rows, 0].tolist())
@@ -214,6 +213,12 @@ def plain_objective(panel, x, dwells, params, weights, running):
     )  # fmt: skip
 
 
+def weights_of(model, panel):
+    """The weights of the objective that a model was fitted with."""
+    blank = states_and_emission(panel, model.emission, model.n_states, model.states, model.pseudo_count)[1]
+    return model._weights(panel, blank, blank.encode(panel))
+
+
 @pytest.mark.parametrize("family", ALL)
 @pytest.mark.parametrize("search", ["exact", "beam"])
 def test_a_converged_fit_is_a_fixed_point(family, search, rng):
@@ -222,19 +227,19 @@ def test_a_converged_fit_is_a_fixed_point(family, search, rng):
     for _ in range(3):
         panel = make_panel(rng, family, S=20)
         fitted = make_model(family, search=search).fit(panel)
-        params = Params(fitted.rates_, fitted.transition_probs_, fitted.emission_)
-        model = fitted._model_._replace(search=fitted._model_.search._replace(rounds=1))
-        sequences = Sequences.from_panel(panel, fitted.emission_.encode(panel))
-        dwells = Dwells.blank(sequences, model.search.per_gap)
+        params, moves = fitted.objective_params_, ~np.eye(len(fitted.states_), dtype=bool)
+        model = Model(weights_of(fitted, panel), moves, fitted._decoder_.search._replace(rounds=1))
+        sequences = Sequences.of(engine, panel, fitted.emission_.encode(panel))
+        dwells = sequences.no_jumps()
         history = []
         while len(history) < 3 or history[-2] - history[-1] > 1e-13 * abs(history[-1]):
-            stats = engine.sweep(sequences, dwells, params, model.weights, model.search)
+            dwells, stats = sequences.sweep(dwells, params, model.weights, model.search)
             params = minimise(stats, params, model)
             history.append(evaluate(stats, params, model.weights).total)
             assert len(history) < 500
         settled = history[-1]
         for _ in range(3):
-            stats = engine.sweep(sequences, dwells, params, model.weights, model.search)
+            dwells, stats = sequences.sweep(dwells, params, model.weights, model.search)
             params = minimise(stats, params, model)
             history.append(evaluate(stats, params, model.weights).total)
         not_rising(history)
@@ -246,14 +251,11 @@ def test_more_candidates_never_hurt_a_decode(rng):
     for family in ("gaussian", "direct"):
         panel = make_panel(rng, family, S=30)
         model = make_model(family).fit(panel)
-        params = Params(model.rates_, model.transition_probs_, model.emission_)
-        weights = model._model_.weights
-        sequences = Sequences.from_panel(panel, model.emission_.encode(panel))
+        params, weights = model.objective_params_, weights_of(model, panel)
+        sequences = Sequences.of(jm.engines.Threads(1), panel, model.emission_.encode(panel))
         values = []
         for per_gap in (1, 3, 7):  # each grid holds the one before it
-            dwells = Dwells.blank(sequences, per_gap)
-            search = Search(per_gap, per_gap, 0, 0, 1)
-            stats = jm.engines.Threads(1).sweep(sequences, dwells, params, weights, search)
+            _, stats = sequences.decode(params, weights, Search(per_gap, per_gap, 0, 0, 1))
             values.append(evaluate(stats, params, weights).total)
         assert values[2] <= values[0] + 1e-9 * abs(values[0])
 
@@ -340,16 +342,14 @@ def test_permuted_parameters_decode_the_same(family, rng):
     for _ in range(5):
         panel = make_panel(rng, family, missing=0.0)  # a sequence without any value may take any state
         model = make_model(family).fit(panel)
-        params = Params(model.rates_, model.transition_probs_, model.emission_)
-        sequences = Sequences.from_panel(panel, model.emission_.encode(panel))
+        params, weights = model.objective_params_, weights_of(model, panel)
+        sequences = Sequences.of(jm.engines.Threads(1), panel, model.emission_.encode(panel))
         order = rng.permutation(3)
         found = []
         for these in (params, params.permute(order)):
-            dwells = Dwells.blank(sequences, model._model_.search.per_gap)
-            jm.engines.Threads(1).sweep(sequences, dwells, these, model._model_.weights, model._model_.search)
-            found.append(dwells)
-        np.testing.assert_array_equal(found[0].row_states, order[found[1].row_states])
-        np.testing.assert_array_equal(found[0].counts, found[1].counts)
+            found.append(sequences.fetch(sequences.decode(these, weights, model._decoder_.search)[0]))
+        np.testing.assert_array_equal(found[0].states, order[found[1].states])
+        np.testing.assert_array_equal(found[0].rows, found[1].rows)
 
 
 # ----------------------------------------------------------------------- units

@@ -185,7 +185,7 @@ def test_paths_are_valid(seed, fastest, origin, epsilon):
     ids = panel.ids[panel.sequence_index]
     np.testing.assert_array_equal(best.at(panel.times, ids), panel.values[:, 0])
     np.testing.assert_array_equal(model.predict(panel), frame["value"])
-    np.testing.assert_array_equal(model.predict_value(panel), frame["value"])
+    np.testing.assert_array_equal(model.predict_value(panel, "trajectory"), frame["value"])
     assert not best.degenerate[best.running].any()
     assert (best.dwell_times()[best.degenerate] <= 12 * max(model.epsilon_, 1e-6)).all()
 
@@ -325,7 +325,7 @@ def test_hidden_states_from_a_fitted_model():
     rows = model.predict(masked)
     ids = panel.ids[panel.sequence_index]
     np.testing.assert_array_equal(rows, masked.to_caller_order(model.trajectories_.at(masked.times, ids)))
-    values = model.predict_value(masked)
+    values = model.predict_value(masked, "trajectory")
     np.testing.assert_array_equal(values, start.process_.emission.state_values()[rows])
     np.testing.assert_allclose(model.predict_proba(masked), start.predict_proba(masked), rtol=1e-12)
     assert jm.reconstruction_error(values, truth, bins=jm.datasets.PRESSURE_BINS) < 0.4

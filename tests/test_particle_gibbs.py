@@ -23,8 +23,8 @@ from jumpmeans.comparators.particle_chain import (
 )
 from jumpmeans.emissions import Categorical, Gaussian
 from jumpmeans.engines import Threads
-from jumpmeans.engines.base import Sequences
 from jumpmeans.kernels.particles import beta_draw, draw_ancestors, draw_tables, give_birth, sweep_paths
+from jumpmeans.passes import Block, Sequences
 
 ENGINE = Threads(1)
 
@@ -52,7 +52,7 @@ def test_paths_have_the_exact_posterior(rng):
     panel = jm.Panel.from_arrays(
         np.tile(times, S), np.tile(x, S), ids, start_times=np.zeros(3 * S), end_times=np.full(3 * S, end)
     )
-    sequences = Sequences.from_panel(panel, panel.values)
+    sequences = Block.of(panel, panel.values)
     dwells, states, starts = np.arange(S + 1), np.zeros(S, np.int32), np.zeros(S)
     for _ in range(12):
         m, dwells, states, starts = sweep_paths(
@@ -130,7 +130,7 @@ def test_room_for_any_number_of_states(rng):
     """A concentration so high that nearly every jump finds a new state: the arrays grow, masses stay."""
     n = 40
     panel = jm.Panel.from_arrays(np.arange(n, dtype=float), np.zeros(n), np.zeros(n, int))
-    sequences = Sequences.from_panel(panel, np.zeros((n, 1)))
+    sequences = Block.of(panel, np.zeros((n, 1)))
     sample = InfiniteSample(
         np.array([0.1, 900.0]), np.array([[0.0, 20.0]]), np.array([1.0, 1.0]), Categorical([[1.0]]), 900.0, 30.0
     )
@@ -265,19 +265,21 @@ def functions(sample, paths, x):
 def geweke(prior, n, seed, n_particles=3):
     """z-scores of the successive-conditional against the marginal-conditional simulation."""
     rng = np.random.default_rng(seed)
-    sequences = Sequences.from_panel(small_panel(), np.zeros((7, 1)))
+    block = Block.of(small_panel(), np.zeros((7, 1)))
     independent, successive = [], []
     for _ in range(n):
         sample, path = prior_draw(prior, rng)
-        paths, _ = InfinitePaths.of(sequences, *path)
+        paths, _ = InfinitePaths.of(block, *path)
         x = draw_values(sample, paths.row_states, rng)
         independent.append(functions(sample, paths, x))
-    chain = ParticleChain(sequences, x, prior, HYPER, n_particles, paths, sample, rng)
+    chain = ParticleChain(block, None, prior, HYPER, n_particles, paths, sample, rng)
     for _ in range(n):
+        chain.block = dataclasses.replace(block, x=x[:, None])
+        chain.held = ENGINE.hold([chain.block])
         chain.step()
         # looked at before the values are drawn anew: afterwards they would fit any path
-        successive.append(functions(chain.sample, chain.paths, chain.x))
-        chain.x = draw_values(chain.sample, chain.paths.row_states, rng)
+        successive.append(functions(chain.sample, chain.paths, x))
+        x = draw_values(chain.sample, chain.paths.row_states, chain.rng)
     independent, successive = np.array(independent), np.array(successive)
     error = np.hypot(independent.std(axis=0) / np.sqrt(n), batch_se(successive))
     return (successive.mean(axis=0) - independent.mean(axis=0)) / error
@@ -328,8 +330,8 @@ def fitted(easy):
 
 def test_recovers_an_easy_process(easy, fitted):
     process, panel, truth, masked, held = easy
-    sequences = Sequences.from_panel(masked, process.emission.encode(masked))
-    best = process.emission.expected(ENGINE.smooth(sequences, process)[0])
+    sequences = Sequences.of(ENGINE, masked, process.emission.encode(masked))
+    best = process.emission.expected(sequences.smooth(process)[0])
     limit = jm.reconstruction_error(masked.to_caller_order(best), held)
     assert jm.reconstruction_error(fitted.predict_value(masked), held) < limit + 0.03
     assert 3 <= fitted.n_states_ <= 5
@@ -347,7 +349,7 @@ def test_readouts(easy, fitted):
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
     # by hand, sample by sample: the states in use and one more for all others
     tables = []
-    sequences = Sequences.from_panel(masked, fitted.process_.emission.encode(masked))
+    sequences = Sequences.of(ENGINE, masked, fitted.process_.emission.encode(masked))
     for sample in fitted.samples_:
         M = sample.n_states
         Q = np.zeros((M + 1, M + 1))
@@ -356,7 +358,7 @@ def test_readouts(easy, fitted):
         rates = Q.sum(axis=1)
         first = sample.first / sample.first.sum()
         one = jm.Process(rates, Q / rates[:, None], first, Categorical(rho, ["a", "b", "c"]))
-        tables.append(ENGINE.smooth(sequences, one)[0] @ rho)
+        tables.append(sequences.smooth(one)[0] @ rho)
     np.testing.assert_allclose(chances, masked.to_caller_order(np.mean(tables, axis=0)), rtol=1e-9)
     np.testing.assert_array_equal(
         fitted.predict_value(masked), np.array(["a", "b", "c"], object)[chances.argmax(axis=1)]

@@ -10,12 +10,12 @@ from scipy.optimize import minimize_scalar
 
 import reference
 from jumpmeans.emissions import Bernoulli, Categorical, Exponential, Gaussian, Laplace, Poisson
-from jumpmeans.engines.base import Expected
-from jumpmeans.fit.em_steps import maximise
+from jumpmeans.fit.refine import maximise
 from jumpmeans.kernels.stats import add_trajectory, label_rows
 from jumpmeans.model.objective import Stats, Weights, complete_cost, jump_costs, prior_cost, running_cost
 from jumpmeans.model.process import Process
 from jumpmeans.model.updates import exact_rate, exact_rates, transition_rows, uniform_rows
+from jumpmeans.passes import Expected
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -11,3 +11,7 @@ class InfeasibleError(ValueError):
 
 class MissingExtraError(ImportError):
     """An optional package is needed for this call; the message says how to install it."""
+
+
+class RiseWarning(RuntimeWarning):
+    """The objective rose where no step may raise it: a fault of ours, or numbers beyond what floats can hold."""

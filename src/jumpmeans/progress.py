@@ -95,6 +95,12 @@ class History:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
         self._rows: list[tuple[float, float, float]] = []
 
+    def restarted(self) -> History:
+        """No iterations yet, but the clock of this one."""
+        new = History()
+        new._wall, new._cpu = self._wall, self._cpu
+        return new
+
     def add(self, value: float) -> None:
         """Note the value of one iteration."""
         now = (time.perf_counter() - self._wall, time.process_time() - self._cpu)

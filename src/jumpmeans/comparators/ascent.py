@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..emissions import Bernoulli, Categorical, Column, Exponential, Gaussian, Poisson, Record
-from ..engines.base import Engine, Expected, NoPathError, Sequences
-from ..fit.em_steps import maximise
+from ..fit.refine import maximise
 from ..model.process import Process
+from ..passes import Expected, NoPathError, Sequences
 from ..progress import History, track
 
 # How many steps a leap remembers.
@@ -28,9 +28,8 @@ LEAST_BEND = 1e-8
 
 
 class Task(NamedTuple):
-    """What to climb: where passes run, the data, allowed moves (M, M), and the least spread of each column (D,)."""
+    """What to climb: the data, allowed moves (M, M), and the least spread of each column (D,)."""
 
-    engine: Engine
     sequences: Sequences
     moves: NDArray[np.bool_]
     floors: Floats
@@ -55,7 +54,7 @@ class Climb(NamedTuple):
 
 def look(task: Task, process: Process) -> Point:
     """One pass over the data."""
-    expected = task.engine.expect(task.sequences, process)
+    expected = task.sequences.expect(process)
     # a floor that moved with the fit could lower the likelihood
     image = maximise(process, expected, task.moves, floors=task.floors)
     return Point(process, float(task.sequences.weights @ expected.log_lik), expected, image)

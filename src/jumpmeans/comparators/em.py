@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,14 @@ from ..emissions.bregman import NORMAL_DIFFERENCE
 from ..emissions.column import noise_scale
 from ..emissions.laplace import LAPLACE_DIFFERENCE
 from ..engines import get_engine
-from ..engines.base import NoPathError, Sequences
-from ..estimators.read_out import MarkovReadOut, as_panel, no_path
-from ..fit.setup import check_count, check_distinct, number, states_and_emission, typical_gap
+from ..estimators.read_out import Occupancy, ReadOut, as_panel, explained
+from ..fit.setup import check_distinct, states_and_emission, typical_gap
 from ..fit.start import start_emission
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import transition_rows, uniform_rows
+from ..options import Rule, check_options, count, flag, instance, none, number
+from ..passes import Sequences
 from ..progress import History
 from .ascent import Climb, Task, climb
 
@@ -40,7 +41,7 @@ LARGEST_RATE = 10.0
 STOP_RATE = 1e4
 
 
-class EM(MarkovReadOut):
+class EM(ReadOut):
     """Maximum likelihood of a Markov jump process from irregular looks at it, its states seen or hidden.
 
     Expectation maximisation: expected times and jumps between the rows, given all of them, then the process that
@@ -111,9 +112,14 @@ class EM(MarkovReadOut):
     history_: History
     n_iter_: int
     converged_: bool
-    rates_: Floats
-    transition_probs_: Floats
-    emission_: Record
+    rules: ClassVar[dict[str, Rule]] = {
+        "n_states": none | count(),
+        "structure": none | instance(Structure),
+        "n_init": count(),
+        "max_iter": count(),
+        "tol": number(least=0),
+        "accelerate": flag,
+    }
 
     def __init__(
         self,
@@ -150,9 +156,7 @@ class EM(MarkovReadOut):
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
-        for name in ("n_states", "n_init", "max_iter"):
-            check_count(name, getattr(self, name), 1)
-        tol = number("tol", self.tol)
+        check_options(self, self.rules)
         panel = as_panel(panel)
         rng = np.random.default_rng(self.random_state)
         given = None if self.start is None else self._given_start()
@@ -166,7 +170,7 @@ class EM(MarkovReadOut):
         moves = (self.structure or Structure()).allowed_moves(labels)
         shortest = shortest_gap(panel)
         stop_rate = STOP_RATE / shortest if np.isfinite(shortest) else np.inf
-        task = Task(get_engine(self.engine), Sequences.from_panel(panel, x), moves, scale_floors(blank, x, panel))
+        task = Task(Sequences.of(get_engine(self.engine), panel, x), moves, scale_floors(blank, x, panel))
         climbs = []
         for k in range(1 if given is not None or blank.is_direct else self.n_init):
             if given is not None:
@@ -175,11 +179,9 @@ class EM(MarkovReadOut):
                 emission = hidden_start(blank, x, panel, "noise" if k % 2 else "data", rng, first=k == 0)
                 rates = moves.any(axis=1) / typical_gap(panel)
                 start = Process(rates, uniform_rows(moves), None, emission, labels)  # type: ignore[arg-type]
-            try:
-                climbs.append(climb(task, start, self.max_iter, tol, stop_rate, self.accelerate))
-            except NoPathError as error:
-                raise no_path(panel, error, "the allowed moves") from None
-        self._publish(max(climbs, key=lambda run: run.end.log_lik), labels, shortest)
+            with explained(panel, "the allowed moves"):
+                climbs.append(climb(task, start, self.max_iter, self.tol, stop_rate, self.accelerate))
+        self._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, shortest)
         return self
 
     def _given_start(self) -> Process:
@@ -193,16 +195,17 @@ class EM(MarkovReadOut):
             )
         return start
 
-    def _publish(self, run: Climb, labels: NDArray[Any], shortest: float) -> None:
-        process = run.end.process
+    def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float) -> None:
+        process, expected = run.end.process, run.end.expected
+        time, jumps = np.diag(expected.integrals), process.generator() * expected.integrals
+        visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
         if self.structure is None:
-            order = process.emission.stable_order(np.diag(run.end.expected.integrals))
-            process = process.permute(order)
+            order = process.emission.stable_order(time)
+            process, time, visits = process.permute(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
         self.process_, self.states_ = process, process.states
-        self.rates_, self.transition_probs_ = process.rates, process.transition_probs
-        self.emission_ = process.emission
+        self._occupancy_ = Occupancy.of(panel, time, visits)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
         endless = (process.rates * shortest > LARGEST_RATE) & np.isfinite(shortest)
@@ -231,6 +234,9 @@ class EM(MarkovReadOut):
             "EM has no trajectories; use predict for the most probable state of each row, predict_proba(panel, at=...) "
             "between rows, or JumpMeans for trajectories."
         )
+
+    def _occupancy(self) -> Occupancy | None:
+        return self._occupancy_
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Ints
+from ..arrays import AnyArray, Bools, Floats, Ints
 from ..data.panel import Panel
-from ..emissions import Column, Direct, Gaussian, Record
+from ..emissions import Column, Gaussian, Record
 from ..emissions.bregman import NORMAL_DIFFERENCE
 from ..emissions.column import noise_scale
 from ..engines import get_engine
-from ..engines.base import Engine, NoPathError, Sequences
-from ..estimators.read_out import as_panel
-from ..fit.setup import check_choice, check_count, states_and_emission, typical_gap
+from ..estimators.read_out import as_panel, explained
+from ..fit.setup import states_and_emission, typical_gap
 from ..fit.start import start_emission
 from ..model.process import Process
-from ..model.structure import Structure
+from ..model.structure import Structure, jumps_needed
 from ..model.updates import uniform_rows
+from ..options import Rule, auto, check_options, choice, count, instance, none, number
+from ..passes import Block, Sequences
+from ..passes.draw import Drawn
 from ..progress import History, track
 from .conjugate import ColumnPrior, column_prior, draw_rows
 from .diagnostics import bulk_ess, split_r_hat
-from .sampled import SampledReadOut, copied, publish_first, require_integers, unexplained
+from .sampled import SampledReadOut, copied, publish_first
 from .samples import Draw, Samples, match_order
-from .uniformized import Paths, draw_paths, log_joint
 
 # Rows looked at when the states of two samples are matched.
 MATCHED_ROWS = 20_000
@@ -101,6 +102,17 @@ class Gibbs(SampledReadOut):
     (50, 3)
     """
 
+    rules: ClassVar[dict[str, Rule]] = {
+        "n_states": none | count(),
+        "structure": none | instance(Structure),
+        "n_samples": count(),
+        "burn_in": count(0),
+        "thin": count(),
+        "n_chains": count(),
+        "init": choice("data", "noise"),
+        "prior_dwell_time": auto | number(above=0),
+    }
+
     def __init__(
         self,
         n_states: int | None = None,
@@ -132,45 +144,44 @@ class Gibbs(SampledReadOut):
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Sample the posterior given a panel, or a frame with columns id, time and value."""
+        check_options(self, self.rules)
         panel = as_panel(panel)
-        self._check_options()
         wide, copies = copied(panel, "Gibbs")
         labels, blank = states_and_emission(wide, self.emission, self.n_states, self.states, "auto")
-        sequences = Sequences.from_panel(wide, blank.encode(wide))
+        block = Block.of(wide, blank.encode(wide))
+        sequences = Sequences.hold(get_engine(self.engine), block)
         gap = typical_gap(wide)
         priors = Priors(
             gap if isinstance(self.prior_dwell_time, str) else float(self.prior_dwell_time),
             (self.structure or Structure()).allowed_moves(labels),
-            tuple(column_prior(c, sequences.x[:, d], wide) for d, c in enumerate(blank.columns)),
+            tuple(column_prior(c, block.x[:, d], wide) for d, c in enumerate(blank.columns)),
         )
         rng = np.random.default_rng(self.random_state)
         chains = []
         for k, own in enumerate(rng.spawn(self.n_chains)):
-            emission = first_emission(blank, sequences.x, wide, self.init, own, first=k == 0)
-            chains.append(Chain.start(sequences, priors.moves, emission, labels, gap, own))
+            emission = first_emission(blank, block.x, wide, self.init, own, first=k == 0)
+            chains.append(Chain.start(sequences, block.x, priors.moves, emission, labels, gap, own))
         self._seed_ = int(rng.integers(2**32))
-        try:
-            draws = self._run(get_engine(self.engine), sequences, priors, chains)
-        except NoPathError as error:
-            raise unexplained(wide, error, "the allowed moves") from None
+        with explained(wide, "the allowed moves"):
+            draws = self._run(priors, chains)
         orders = self._publish_samples(draws, labels)
-        dwells = chains[0].paths.to_dwells()
-        dwells.states[:] = np.argsort(orders[self.n_samples - 1])[dwells.states]
+        dwells = sequences.fetch_paths(chains[0].paths)
+        dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
         self.trajectories_ = publish_first(panel, dwells, copies, labels)
         return self
 
-    def _run(self, engine: Engine, sequences: Sequences, priors: Priors, chains: list[Chain]) -> list[Draw]:
+    def _run(self, priors: Priors, chains: list[Chain]) -> list[Draw]:
         """Kept draws, chain after chain."""
         self.n_iter_ = self.burn_in + self.n_samples * self.thin
         self.history_ = History()
-        looked_at = np.unique(np.linspace(0, len(sequences.tau) - 1, MATCHED_ROWS).astype(np.int64))
+        looked_at = np.unique(np.linspace(0, len(chains[0].x) - 1, MATCHED_ROWS).astype(np.int64))
         kept: list[list[Draw]] = [[] for _ in chains]
         for i in track(self.n_iter_, "Gibbs"):
-            values = [chain.step(engine, sequences, priors, fresh=i == 0) for chain in chains]
+            values = [chain.step(priors, fresh=i == 0) for chain in chains]
             self.history_.add(float(np.mean(values)))
             if i >= self.burn_in and (i - self.burn_in + 1) % self.thin == 0:
                 for chain, value, draws in zip(chains, values, kept, strict=True):
-                    draws.append(Draw(chain.process, chain.paths.row_states[looked_at], value))
+                    draws.append(Draw(chain.process, chain.drawn.row_states[looked_at], value))
         return [draw for draws in kept for draw in draws]
 
     def _publish_samples(self, draws: list[Draw], labels: NDArray[Any]) -> list[Ints]:
@@ -203,14 +214,6 @@ class Gibbs(SampledReadOut):
             total = total + posterior
         return np.asarray(total / len(self.samples_))
 
-    def _check_options(self) -> None:
-        check_count("n_states", self.n_states, 1)
-        require_integers(self, {"n_samples": 1, "burn_in": 0, "thin": 1, "n_chains": 1})
-        check_choice("init", self.init, ("data", "noise"))
-        time = self.prior_dwell_time
-        if time != "auto" and (isinstance(time, str) or not (np.isfinite(time) and time > 0)):
-            raise ValueError(f"prior_dwell_time must be 'auto' or a finite number > 0, got {time!r}.")
-
 
 class Priors(NamedTuple):
     """λ ~ Gamma(1, prior_time), rows of P ~ Dirichlet(1) over the allowed moves, π ~ Dirichlet(1), and the columns'."""
@@ -219,7 +222,7 @@ class Priors(NamedTuple):
     moves: NDArray[np.bool_]
     columns: tuple[ColumnPrior, ...]
 
-    def draw(self, paths: Paths, x: Floats, labels: NDArray[Any], rng: np.random.Generator) -> Process:
+    def draw(self, paths: Drawn, x: Floats, labels: NDArray[Any], rng: np.random.Generator) -> Process:
         """Parameters given the paths and the values."""
         M = len(self.moves)
         rates = rng.standard_gamma(1.0 + paths.jumps.sum(axis=1)) / (self.prior_time + paths.time)
@@ -236,36 +239,44 @@ class Priors(NamedTuple):
 
 @dataclass(eq=False)
 class Chain:
-    """One Markov chain: its parameters, its paths, the log-density of the rows, and its random numbers."""
+    """One Markov chain: its parameters, its paths (beside the blocks of the sequences), and its random numbers."""
 
+    sequences: Sequences
+    x: Floats
     process: Process
-    paths: Paths
-    log_density: Floats
+    paths: Any
     rng: np.random.Generator
-    block_rngs: list[np.random.Generator]
+    drawn: Drawn = None  # type: ignore[assignment]
 
     @classmethod
     def start(
-        cls, sequences: Sequences, moves: NDArray[np.bool_], emission: Record, labels: NDArray[Any], gap: float,
+        cls, sequences: Sequences, x: Floats, moves: Bools, emission: Record, labels: AnyArray, gap: float,
         rng: np.random.Generator,
     ) -> Chain:  # fmt: skip
         """Rates of one jump a gap, all moves equally likely, possible jumps at the rows."""
         M = len(labels)
         rates = np.asarray(moves.any(axis=1) / gap)
         process = Process(rates, uniform_rows(moves), np.full(M, 1.0 / M), emission, labels)
-        paths = Paths.at_rows(sequences, moves)
-        return cls(process, paths, emission.log_density(sequences.x), rng, rng.spawn(sequences.n_blocks))
+        return cls(sequences, x, process, sequences.begin_paths(rng, jumps_needed(moves)), rng)
 
-    def step(self, engine: Engine, sequences: Sequences, priors: Priors, fresh: bool = False) -> float:
+    def step(self, priors: Priors, fresh: bool = False) -> float:
         """Paths given parameters, then parameters given paths; returns the log-density of paths and values."""
-        self.paths = draw_paths(
-            engine, sequences, self.paths, self.process, self.log_density, self.block_rngs, fresh=fresh
-        )
-        self.process = priors.draw(self.paths, sequences.x, self.process.states, self.rng)
-        emission = self.process.emission
-        if not all(isinstance(column, Direct) for column in emission.columns):
-            self.log_density = emission.log_density(sequences.x)
-        return log_joint(self.paths, self.process, self.log_density)
+        self.paths, self.drawn = self.sequences.draw(self.paths, self.process, fresh=fresh)
+        self.process = priors.draw(self.drawn, self.x, self.process.states, self.rng)
+        return log_joint(self.drawn, self.process, self.x)
+
+
+def log_joint(paths: Drawn, process: Process, x: Floats) -> float:
+    """Log-density of paths and values given the parameters."""
+    rates = process.rates[:, None] * process.transition_probs
+    used = paths.jumps > 0
+    started = paths.first > 0
+    return float(
+        (paths.jumps[used] * np.log(rates[used])).sum()
+        - process.rates @ paths.time
+        + paths.first[started] @ np.log(process.initial_probs[started])
+        + process.emission.log_density(x)[np.arange(len(x)), paths.row_states].sum()
+    )
 
 
 def first_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:

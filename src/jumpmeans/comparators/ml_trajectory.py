@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Ints
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
-from ..engines.base import Sequences
 from ..errors import InfeasibleError
-from ..estimators.read_out import MarkovReadOut, as_panel
+from ..estimators.read_out import ReadOut, as_panel
 from ..fit.setup import typical_gap
 from ..kernels.most_likely import LEAST_GAIN, best_chains, most_likely, place_dwells
 from ..model.process import Process
+from ..passes import Block
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +50,7 @@ class Chains(NamedTuple):
     previous: NDArray[np.int32]
 
 
-class MLTrajectory(MarkovReadOut):
+class MLTrajectory(ReadOut):
     """The trajectory of highest density under a given process (Perkins 2009), which JUMP-means improves upon.
 
     The density of a path is highest when all the time between two looks is spent in the slowest state visited there:
@@ -158,7 +158,7 @@ class MLTrajectory(MarkovReadOut):
 
     def decode(self, panel: Any) -> MLTrajectories:
         """Most likely trajectory of every sequence; dwells of length 0 have a tiny one and are marked."""
-        self._check_fitted()
+        self._fitted()
         panel = as_panel(panel)
         looks, log_density = self._looks(panel)
         return publish(panel, looks, log_density, self._chains_, self._direct_, self.epsilon_, self.states_)
@@ -169,9 +169,9 @@ class MLTrajectory(MarkovReadOut):
 
     def _looks(self, panel: Panel) -> tuple[Looks, Floats]:
         process = self.process_
-        sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-        looks = Looks.of(sequences, panel, self.max_jumps_per_gap_)
-        density = np.vstack([process.emission.log_density(sequences.x), np.zeros(len(process.rates))])
+        block = Block.of(panel, process.emission.encode(panel))
+        looks = Looks.of(block, panel, self.max_jumps_per_gap_)
+        density = np.vstack([process.emission.log_density(block.x), np.zeros(len(process.rates))])
         log_density = np.empty(panel.n_sequences)
         where = most_likely(
             looks.gaps, looks.narrow, looks.offsets, density[looks.row], log(process.initial_probs), process.rates,
@@ -221,7 +221,7 @@ class Looks:
     slow: NDArray[np.int32]
 
     @classmethod
-    def of(cls, sequences: Sequences, panel: Panel, most: int) -> Looks:
+    def of(cls, block: Block, panel: Panel, most: int) -> Looks:
         """Looks of a panel; `most` jumps must find room in a gap, else one has to do."""
         first, last = panel.times[panel.offsets[:-1]], panel.times[panel.offsets[1:] - 1]
         early, late = first > panel.start_times, last < panel.end_times
@@ -231,10 +231,10 @@ class Looks:
         at = np.arange(panel.n_observations) + np.repeat(offsets[:-1] + early - panel.offsets[:-1], panel.lengths)
         row[at] = np.arange(panel.n_observations)
         times, relative = np.empty(n), np.zeros(n)
-        times[at], relative[at] = panel.times, sequences.tau
+        times[at], relative[at] = panel.times, block.tau
         times[offsets[:-1][early]] = panel.start_times[early]
         times[offsets[1:][late] - 1] = panel.end_times[late]
-        relative[offsets[1:][late] - 1] = sequences.ends[late]
+        relative[offsets[1:][late] - 1] = block.ends[late]
         gaps = np.diff(relative, prepend=0.0)
         gaps[offsets[:-1]] = 0.0
         largest = np.maximum(np.abs(times), np.abs(np.roll(times, 1)))

@@ -1,5 +1,4 @@
 """The infinite model, a hierarchical gamma-exponential process, and a Markov chain on its posterior.
-from ..arrays import Floats, Ints
 
 The model (Saeedi and Bouchard-Côté 2011; section 4 of Huggins et al. 2015), with H_0 the prior of a state's emission:
 
@@ -36,18 +35,19 @@ Below, i ≠ j throughout. One iteration:
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
 from ..emissions import Categorical, Column, Gaussian, Record
-from ..engines.base import Dwells, Sequences
 from ..kernels.particles import Measures, draw_tables, path_stats, sweep_paths
 from ..model.process import Process
+from ..passes import Block, Dwells, Held
 from .conjugate import NormalPrior, SymbolPrior
 
 # γ_0: only its product with the other masses matters once γ is drawn, so it stays 1.
@@ -131,52 +131,66 @@ class InfinitePaths:
     first: Floats
 
     @classmethod
-    def of(
-        cls, sequences: Sequences, dwells: Ints, states: NDArray[np.int32], starts: Floats
-    ) -> tuple[InfinitePaths, Ints]:
+    def of(cls, block: Block, dwells: Ints, states: NDArray[np.int32], starts: Floats) -> tuple[InfinitePaths, Ints]:
         """Paths with their states renumbered 0 .. M - 1, unused ones left out; and the old number of each."""
         kept = np.unique(states).astype(np.int64)
         codes = np.searchsorted(kept, states).astype(np.int32)
         M = len(kept)
-        rows, row_states = np.zeros(len(codes), np.int32), np.zeros(len(sequences.tau), np.int64)
+        rows, row_states = np.zeros(len(codes), np.int32), np.zeros(len(block.tau), np.int64)
         jumps, time, first = np.zeros((M, M)), np.zeros(M), np.zeros(M)
         path_stats(
-            sequences.tau, sequences.offsets, sequences.ends, dwells, codes, starts, row_states, rows,
+            block.tau, block.offsets, block.ends, dwells, codes, starts, row_states, rows,
             jumps, time, first,
         )  # fmt: skip
         return cls(dwells, codes, starts, rows, row_states, jumps, time, first), kept
 
     @classmethod
-    def from_rows(cls, sequences: Sequences, row_states: Ints) -> InfinitePaths:
+    def from_rows(cls, block: Block, row_states: Ints) -> InfinitePaths:
         """Paths that jump at the rows where the given states change."""
         opens = np.zeros(len(row_states), dtype=bool)
-        opens[sequences.offsets[:-1]] = True
+        opens[block.offsets[:-1]] = True
         change = opens | (np.diff(row_states, prepend=row_states[0]) != 0)
-        sequence = np.repeat(np.arange(len(sequences.ends)), np.diff(sequences.offsets))
-        counts = np.bincount(sequence[change], minlength=len(sequences.ends))
-        starts = np.where(opens, 0.0, sequences.tau)[change]
+        sequence = np.repeat(np.arange(len(block.ends)), np.diff(block.offsets))
+        counts = np.bincount(sequence[change], minlength=len(block.ends))
+        starts = np.where(opens, 0.0, block.tau)[change]
         dwells = np.concatenate([[0], np.cumsum(counts)])
-        return cls.of(sequences, dwells, row_states[change].astype(np.int32), starts)[0]
+        return cls.of(block, dwells, row_states[change].astype(np.int32), starts)[0]
 
     def to_dwells(self) -> Dwells:
         """All paths in the layout of `publish_trajectories`."""
-        return Dwells(
-            self.dwells, self.states, self.starts, self.rows, np.diff(self.dwells), self.row_states.astype(np.int32)
-        )  # fmt: skip
+        return Dwells(self.dwells, self.states, self.starts, self.rows)
+
+
+def move_particles(
+    block: Block, _: None, measures: Measures, paths: Dwells, n_particles: int, family: int, numbers: Floats,
+    rng: np.random.Generator,
+) -> tuple[None, tuple[Any, ...]]:  # fmt: skip
+    """The pass of conditional SMC. Sequences come one after the other, for each may add states: there is one block."""
+    rng = deepcopy(rng)
+    found = sweep_paths(
+        measures, block.tau, block.x[:, 0].copy(), block.offsets, block.ends,
+        paths.offsets, paths.states, paths.starts, n_particles, family, numbers, rng,
+    )  # fmt: skip
+    return None, (*found, rng)
 
 
 @dataclass(eq=False)
 class ParticleChain:
-    """The Markov chain of the infinite model on one panel of one column x (n,)."""
+    """The Markov chain of the infinite model on one panel of one column."""
 
-    sequences: Sequences
-    x: Floats
+    block: Block
+    held: Held
     prior: SymbolPrior | NormalPrior
     hyper: HyperPriors
     n_particles: int
     paths: InfinitePaths
     sample: InfiniteSample
     rng: np.random.Generator
+
+    @property
+    def x(self) -> Floats:
+        """(n,) encoded values."""
+        return self.block.x[:, 0]
 
     def step(self) -> None:
         """New paths given the measures, then new measures given the paths."""
@@ -188,11 +202,11 @@ class ParticleChain:
         family, numbers = (
             (0, np.ones(len(self.prior.symbols))) if isinstance(self.prior, SymbolPrior) else (1, np.array(self.prior))
         )
-        m, dwells, states, starts = sweep_paths(
-            to_measures(self.sample), self.sequences.tau, self.x, self.sequences.offsets, self.sequences.ends,
-            self.paths.dwells, self.paths.states, self.paths.starts, self.n_particles, family, numbers, self.rng,
-        )  # fmt: skip
-        self.paths, kept = InfinitePaths.of(self.sequences, dwells, states, starts)
+        paths = self.paths.to_dwells()
+        _, [(m, dwells, states, starts, self.rng)] = self.held.run(
+            move_particles, None, to_measures(self.sample), paths, self.n_particles, family, numbers, self.rng
+        )
+        self.paths, kept = InfinitePaths.of(self.block, dwells, states, starts)
         self.sample = from_measures(m, kept, self.sample)
 
     def draw_measures(self) -> None:
@@ -202,7 +216,7 @@ class ParticleChain:
         gamma = self.sample.prior_time
         base = self.sample.base
         tables = draw_tables(np.vstack([paths.first, paths.jumps]), base[:M], rng).sum(axis=0)
-        log_eta = log_beta_draw(float(base.sum()), len(self.sequences.ends), rng)
+        log_eta = log_beta_draw(float(base.sum()), len(self.block.ends), rng)
         used = np.log1p(paths.time / gamma)
         total = used.sum() - log_eta
         alpha = self.sample.concentration

@@ -10,11 +10,12 @@ import numpy as np
 
 from ..data.panel import Panel
 from ..emissions import Categorical, Column, Gaussian, Record, family_names
-from ..engines.base import Sequences
+from ..engines import get_engine
 from ..errors import PanelError
 from ..estimators.read_out import as_panel
 from ..fit.setup import typical_gap
 from ..model.process import Process
+from ..passes import Block
 from ..progress import History, track
 from .conjugate import NormalPrior, SymbolPrior
 from .particle_chain import HyperPriors, InfinitePaths, InfiniteSample, ParticleChain, carry_states
@@ -134,7 +135,7 @@ class ParticleGibbs(SampledReadOut):
         self.process_ = last.permute(order).process(None)
         self.states_ = self.process_.states
         dwells = chain.paths.to_dwells()
-        dwells.states[:] = np.argsort(order)[dwells.states]
+        dwells = dwells._replace(states=np.argsort(order).astype(np.int32)[dwells.states])
         self.trajectories_ = publish_first(panel, dwells, copies, self.states_)
         return self
 
@@ -159,8 +160,8 @@ class ParticleGibbs(SampledReadOut):
             prior = NormalPrior.of(x, panel)
             edges = np.quantile(x[np.isfinite(x)], np.arange(1, STARTING_STATES) / STARTING_STATES)
             codes = np.where(np.isnan(x), np.nan, np.searchsorted(edges, x))
-        sequences = Sequences.from_panel(panel, x[:, None])
-        paths = InfinitePaths.from_rows(sequences, carry_states(codes, sequences.offsets))
+        block = Block.of(panel, x[:, None])
+        paths = InfinitePaths.from_rows(block, carry_states(codes, block.offsets))
         gap = typical_gap(panel)
         hyper = HyperPriors(
             None if isinstance(self.concentration, str) else float(self.concentration),
@@ -178,7 +179,8 @@ class ParticleGibbs(SampledReadOut):
             1.0 if hyper.concentration is None else hyper.concentration,
             gap if hyper.prior_time is None else hyper.prior_time,
         )
-        chain = ParticleChain(sequences, x, prior, hyper, self.n_particles, paths, start, rng)
+        held = get_engine(self.engine).hold([block])
+        chain = ParticleChain(block, held, prior, hyper, self.n_particles, paths, start, rng)
         chain.draw_measures()
         return chain
 

@@ -10,24 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import AnyArray, Floats, Ints
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..emissions import Categorical, Column, Direct, Gaussian
 from ..engines import get_engine
-from ..engines.base import Dwells, NoPathError, Sequences
-from ..errors import InfeasibleError
-from ..estimators.read_out import MarkovReadOut, as_panel
+from ..estimators.read_out import ReadOut, as_panel, explained
 from ..fit.publish import publish_trajectories
 from ..model.process import Process
+from ..model.structure import jumps_needed
+from ..passes import Dwells, Sequences
 from ..progress import track
-from .uniformized import Paths, draw_paths
 
 # Draws of the paths before `decode` takes one: enough to forget that they started at the rows.
 DECODE_SWEEPS = 30
 
 
-class SampledReadOut(MarkovReadOut):
+class SampledReadOut(ReadOut):
     """Read-outs that average over kept samples; subclasses say which processes they are."""
 
     _seed_: int
@@ -42,14 +41,12 @@ class SampledReadOut(MarkovReadOut):
 
     def _smoothed(self, panel: Panel) -> Iterator[tuple[Process, Floats]]:
         """Each kept sample with its posterior (n, M) of the rows."""
-        engine = get_engine(self.engine)
         processes = list(self._processes())
-        sequences = Sequences.from_panel(panel, processes[0].emission.encode(panel))
+        sequences = Sequences.of(get_engine(self.engine), panel, processes[0].emission.encode(panel))
         for k in track(len(processes), f"{type(self).__name__} read-out"):
-            try:
-                yield processes[k], engine.smooth(sequences, processes[k])[0]
-            except NoPathError as error:
-                raise unexplained(panel, error, "the sampled process") from None
+            with explained(panel, "the sampled process"):
+                posterior = sequences.smooth(processes[k])[0]
+            yield processes[k], posterior
 
     def _predictive(self, panel: Panel) -> list[Floats]:
         """Mean predictive distribution of the rows for each column, in panel order."""
@@ -64,32 +61,13 @@ class SampledReadOut(MarkovReadOut):
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
 
-    def predict_value(self, panel: Any, method: str = "posterior") -> NDArray[Any]:
-        """The observation each row should show, in the caller's row order.
-
-        Parameters
-        ----------
-        panel : Panel or frame
-        method : "posterior"
-            The only one here: predictive distributions averaged over the kept samples (the Bayes estimator), then
-            the mean, or the most probable label or symbol. Labels of the states do not matter to it.
-
-        Returns
-        -------
-        values : (n,), or (n, D) for D columns
-        """
-        self._check_fitted()
-        if method != "posterior":
-            raise ValueError(
-                f"method must be 'posterior' for {type(self).__name__}, got {method!r}; "
-                "a sampler has no best trajectory."
-            )
-        panel = as_panel(panel)
+    def _expected_values(self, panel: Panel) -> AnyArray:
+        # predictive distributions averaged over the kept samples: the labels of the states do not matter
         columns = self.process_.emission.columns
         parts = [best_value(c, t) for c, t in zip(columns, self._predictive(panel), strict=True)]
         if len(parts) > 1 and any(part.dtype.kind not in "fiu" for part in parts):
             parts = [part.astype(object) for part in parts]
-        return panel.to_caller_order(parts[0] if len(parts) == 1 else np.column_stack(parts))
+        return parts[0] if len(parts) == 1 else np.column_stack(parts)
 
     def predict_value_proba(self, panel: Any) -> Floats:
         """Chances of the labels or symbols at each row, averaged over the kept samples.
@@ -104,7 +82,7 @@ class SampledReadOut(MarkovReadOut):
         probs : (n, N)
             In the caller's row order; columns in the order of `process_.emission.columns[0].symbols` (or `.labels`).
         """
-        self._check_fitted()
+        self._fitted()
         columns = self.process_.emission.columns
         if len(columns) > 1 or not columns[0].is_symbolic:
             raise ValueError(
@@ -119,20 +97,15 @@ class SampledReadOut(MarkovReadOut):
 
         The same for every call: it is drawn with `random_state`.
         """
-        self._check_fitted()
+        self._fitted()
         panel = as_panel(panel)
         process = self._last_process()
-        sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-        paths = Paths.at_rows(sequences, process.transition_probs > 0)
-        log_density = process.emission.log_density(sequences.x)
-        engine = get_engine(self.engine)
-        rngs = np.random.default_rng(self._seed_).spawn(sequences.n_blocks)
-        try:
+        sequences = Sequences.of(get_engine(self.engine), panel, process.emission.encode(panel))
+        paths = sequences.begin_paths(np.random.default_rng(self._seed_), jumps_needed(process.transition_probs > 0))
+        with explained(panel, "the fitted process"):
             for k in range(DECODE_SWEEPS):
-                paths = draw_paths(engine, sequences, paths, process, log_density, rngs, fresh=k == 0)
-        except NoPathError as error:
-            raise unexplained(panel, error, "the fitted process") from None
-        return publish_trajectories(panel, paths.to_dwells(), self.states_)
+                paths, _ = sequences.draw(paths, process, fresh=k == 0)
+        return publish_trajectories(panel, sequences.fetch_paths(paths), self.states_)
 
 
 def predictive(column: Column, posterior: Floats) -> Floats:
@@ -150,15 +123,6 @@ def best_value(column: Column, table: Floats) -> NDArray[Any]:
     return table[:, 0]
 
 
-def unexplained(panel: Panel, error: NoPathError, why: str) -> InfeasibleError:
-    """The error a user can act on, from the internal one."""
-    row = min(int(panel.offsets[error.sequence]) + error.row, int(panel.offsets[error.sequence + 1]) - 1)
-    return InfeasibleError(
-        f"{why} must be able to explain every sequence, got none for {panel.locate(row)}; allow the move "
-        "(Structure(allowed=...)) or correct the row."
-    )
-
-
 def copied(panel: Panel, name: str) -> tuple[Panel, NDArray[np.int64]]:
     """Every sequence as many times as it weighs, and where the first copy of each stands; fractions are refused."""
     odd = np.flatnonzero(panel.weights != np.rint(panel.weights))
@@ -174,10 +138,12 @@ def copied(panel: Panel, name: str) -> tuple[Panel, NDArray[np.int64]]:
     return replace(wide, weights=np.ones(wide.n_sequences)), first
 
 
-def publish_first(panel: Panel, dwells: Dwells, first: NDArray[np.int64], labels: NDArray[Any]) -> Trajectories:
+def publish_first(panel: Panel, dwells: Dwells, first: Ints, labels: AnyArray) -> Trajectories:
     """Trajectories of the panel from the paths of its copies: those of the first copy of each sequence."""
-    slots = np.append(dwells.slots[first], dwells.slots[-1])
-    return publish_trajectories(panel, replace(dwells, slots=slots, counts=dwells.counts[first]), labels)
+    counts = np.diff(dwells.offsets)[first]
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    kept = np.repeat(dwells.offsets[first] - offsets[:-1], counts) + np.arange(offsets[-1])
+    return publish_trajectories(panel, Dwells(offsets, *(part[kept] for part in dwells[1:])), labels)
 
 
 def require_integers(model: Any, least: dict[str, int]) -> None:

@@ -119,6 +119,10 @@ class Column(ABC):
     def state_values(self) -> NDArray[Any]:
         """(M,) the observation each state should show."""
 
+    def describe(self) -> list[str]:
+        """(M,) what each state shows, in a few words."""
+        return [f"{value:.4g}" if isinstance(value, float) else str(value) for value in self.state_values().tolist()]
+
     @abstractmethod
     def expected(self, probs: Floats) -> NDArray[Any]:
         """(n,) the observation to expect under state probabilities (n, M)."""

@@ -211,6 +211,10 @@ class Record:
         """(M,) or (M, D): the observation each state should show."""
         return _join([column.state_values() for column in self.columns])
 
+    def describe(self) -> list[str]:
+        """(M,) what each state shows, in a few words: the columns one after the other."""
+        return [", ".join(parts) for parts in zip(*(column.describe() for column in self.columns), strict=True)]
+
     def expected(self, probs: Floats) -> NDArray[Any]:
         """(n,) or (n, D): the observation to expect under state probabilities (n, M)."""
         return _join([column.expected(probs) for column in self.columns])

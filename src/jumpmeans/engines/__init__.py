@@ -1,21 +1,26 @@
-"""Engines: where the work runs. All give the same answer."""
+"""Engines: where the work runs. All give the same answer.
+
+An engine has one method, `hold(blocks)`; what it returns runs passes over them (`jumpmeans.passes.engine`).
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .base import Engine
+from ..passes.engine import Engine, Held
 from .threads import Threads
 
-__all__ = ["Engine", "Threads", "get_engine"]
+__all__ = ["Engine", "Held", "Threads", "get_engine"]
+
+ENGINES = {"threads": Threads}
 
 
 def get_engine(engine: Any) -> Engine:
     """An engine from its name or from itself."""
-    if isinstance(engine, str):
-        if engine == "threads":
-            return Threads()
-        raise ValueError(f"engine must be 'threads' or an engine object such as Threads(n_jobs=4), got {engine!r}.")
-    if not hasattr(engine, "sweep") or not hasattr(engine, "smooth"):
-        raise ValueError(f"engine must be 'threads' or an engine object such as Threads(n_jobs=4), got {engine!r}.")
+    if isinstance(engine, str) and engine in ENGINES:
+        return ENGINES[engine]()
+    if isinstance(engine, str) or not callable(getattr(engine, "hold", None)):
+        raise ValueError(
+            f"engine must be one of {sorted(ENGINES)} or an engine object such as Threads(n_jobs=4), got {engine!r}."
+        )
     return engine  # type: ignore[no-any-return]

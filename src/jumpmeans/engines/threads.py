@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any
 
-import numpy as np
-
-from ..arrays import Floats
-from ..model.objective import Stats, Weights, join_stats, jump_costs
-from ..model.process import Params, Process
-from .base import (
-    Dwells,
-    Expected,
-    Propagator,
-    Search,
-    Sequences,
-    expect_one,
-    join_expected,
-    run_block,
-    smooth_one,
-)
-
-T = TypeVar("T")
+from ..passes.block import Block
+from ..passes.engine import Held
 
 
 class Threads:
-    """Run blocks on `n_jobs` threads of this machine; all cores by default."""
+    """Run passes on `n_jobs` threads of this machine; all cores by default."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
         if n_jobs is not None and n_jobs < 1:
@@ -38,29 +22,38 @@ class Threads:
     def __repr__(self) -> str:
         return f"Threads(n_jobs={self.n_jobs})"
 
-    def _map(self, work: Callable[[int], T], n: int) -> list[T]:
-        jobs = min(n, self.n_jobs or os.cpu_count() or 1)
-        if jobs == 1:
-            return [work(b) for b in range(n)]
-        with ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(work, range(n)))
+    def hold(self, blocks: Sequence[Block]) -> Held:
+        """Keep the blocks in this process."""
+        return HeldHere(blocks, min(len(blocks), self.n_jobs or os.cpu_count() or 1))
 
-    def sweep(self, sequences: Sequences, dwells: Dwells, params: Params, weights: Weights, search: Search) -> Stats:
-        """Decode all blocks into `dwells`; statistics joined in sequence order."""
-        costs = jump_costs(params.transition_probs, weights.transition)
-        return join_stats(
-            self._map(lambda b: run_block(sequences, dwells, b, params, costs, weights, search), sequences.n_blocks)
-        )
 
-    def smooth(self, sequences: Sequences, process: Process) -> tuple[Floats, Floats]:
-        """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
-        posterior = np.empty((len(sequences.tau), len(process.rates)))
-        log_lik = np.zeros(len(sequences.ends))
-        propagator = Propagator.of(process, sequences.longest_gap)
-        self._map(lambda b: smooth_one(sequences, b, propagator, posterior, log_lik), sequences.n_blocks)
-        return posterior, log_lik
+class HeldHere:
+    """Blocks in the memory of this process; states are lists beside them."""
 
-    def expect(self, sequences: Sequences, process: Process) -> Expected:
-        """Expected statistics of all blocks, joined in sequence order."""
-        propagator = Propagator.of(process, sequences.longest_gap)
-        return join_expected(self._map(lambda b: expect_one(sequences, b, propagator), sequences.n_blocks))
+    def __init__(self, blocks: Sequence[Block], jobs: int) -> None:
+        self.blocks, self.jobs = blocks, jobs
+
+    def run(self, work: Callable[..., tuple[Any, Any]], state: Any, *shared: Any) -> tuple[list[Any], list[Any]]:
+        """Run a pass over all blocks; see `jumpmeans.passes.engine.Held`."""
+        states = [None] * len(self.blocks) if state is None else state
+
+        def one(block: Block, own: Any) -> tuple[Any, Any]:
+            return work(block, own, *shared)
+
+        if self.jobs == 1:
+            done = list(map(one, self.blocks, states))
+        else:
+            with ThreadPoolExecutor(self.jobs) as pool:
+                done = list(pool.map(one, self.blocks, states))
+        return [new for new, _ in done], [result for _, result in done]
+
+    def fetch(self, state: Any) -> list[Any]:
+        """States of all blocks: they are here."""
+        return list(state)
+
+    def put(self, states: list[Any]) -> list[Any]:
+        """States of all blocks: they stay here."""
+        return states
+
+    def __len__(self) -> int:
+        return len(self.blocks)

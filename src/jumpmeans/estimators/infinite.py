@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import AnyArray, Bools, Floats
 from ..data.panel import Panel
 from ..emissions import Categorical, Record
 from ..engines import get_engine
-from ..engines.base import Dwells, NoPathError, Sequences
 from ..fit.births import Rules, Step, search_states
-from ..fit.descent import Model, Run, descend
+from ..fit.descent import Descent, Model, descend
 from ..fit.moves import MOVES, Scene
 from ..fit.setup import (
     check_distinct,
     emission_weights,
     even_jumps,
     make_search,
-    number,
     one_or_list,
+    or_auto,
     sample_panel,
     states_and_emission,
     total_weight,
@@ -33,9 +31,11 @@ from ..fit.start import feature_units, row_features, start_emission, start_rows
 from ..model.objective import Weights
 from ..model.process import Params
 from ..model.structure import Structure
+from ..options import Rule, check_options, choice, count, flag, instance, listed, none
+from ..passes import Block, Dwells, Sequences
 from ..progress import status
-from .jump_model import JumpModel
-from .read_out import as_panel, no_path
+from .jump_model import REMEDY, SHARED, WHY, JumpModel, weight
+from .read_out import as_panel, explained
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
 STATE_COST = 0.015
@@ -122,6 +122,17 @@ n_iter_, converged_, history_
     2
     """
 
+    rules: ClassVar[dict[str, Rule]] = SHARED | {
+        "max_states": count(),
+        "state_cost": weight,
+        "shared_row_weight": weight,
+        "prior_time": weight,
+        "objective": choice("corrected", "printed", "integrated"),
+        "moves": choice("all", "paper") | listed(choice(*MOVES), f"a list from {list(MOVES)}", least=0),
+        "check": flag,
+        "start_states": count(),
+        "structure": none | instance(Structure),
+    }
     n_states_: int
     path_: list[Step]
 
@@ -182,9 +193,8 @@ n_iter_, converged_, history_
             Warm start: the search goes on from the states and parameters of this model, of the same emission and
             objective, instead of from `start_states`; its hyperparameters may be others, and it is left as it is.
         """
+        check_options(self, self.rules)
         panel = as_panel(panel)
-        self._check_options()
-        self._kinds()
         if self.objective == "printed" and self.first_dwell == "running":
             raise ValueError(
                 "first_dwell must be 'complete' with objective='printed', in which a running dwell costs nothing, "
@@ -194,22 +204,21 @@ n_iter_, converged_, history_
         weights = self._weights(panel, blank, blank.encode(panel))
         if start is not None:
             self._check_start(start)
-        try:
-            with status("looking for states"):
-                if blank.is_direct:
-                    run, model = self._fit_labels(panel, blank, weights, labels)
-                else:
-                    run, model = self._fit_hidden(panel, blank, weights, start)
-        except NoPathError as error:
-            raise no_path(panel, error, "the allowed moves") from None
-        self.n_states_ = len(run.params.rates)
-        sequences = Sequences.from_panel(panel, run.params.emission.encode(panel))
+        with status("looking for states"):
+            if blank.is_direct:
+                run, model, path = self._fit_labels(panel, blank, weights, labels)
+            else:
+                run, model, path = self._fit_hidden(panel, blank, weights, start)
+        M = len(run.params.rates)
+        sequences = self._hold(panel, run.params.emission)
         with status("closing steps"):
-            self._publish(panel, sequences, run, model, labels if blank.is_direct else np.arange(self.n_states_))
+            names = labels if blank.is_direct else np.arange(M)
+            self._publish(panel, sequences, run, model, names, n_states_=M, path_=path)
         return self
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The weights of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
+        check_options(self, self.rules)
         panel = as_panel(panel)
         _, blank = self._blank(panel)
         weights = self._weights(panel, blank, blank.encode(panel))
@@ -221,12 +230,12 @@ n_iter_, converged_, history_
             "transition_weight": weights.transition,
         }
 
-    def _blank(self, panel: Panel) -> tuple[NDArray[Any], Record]:
+    def _blank(self, panel: Panel) -> tuple[AnyArray, Record]:
         usual = USUAL_STATES if self._is_hidden() else None
         return states_and_emission(panel, self.emission, usual, self.states, "auto")
 
     def _check_start(self, start: InfiniteJumpMeans) -> None:
-        if not isinstance(start, InfiniteJumpMeans) or not hasattr(start, "_params_"):
+        if not isinstance(start, InfiniteJumpMeans) or not hasattr(start, "objective_params_"):
             raise ValueError(f"start must be a fitted InfiniteJumpMeans, got {start!r}; call its fit first.")
         if not self._is_hidden():
             raise ValueError("start must be None for directly observed states, whose number is known; leave it out.")
@@ -240,51 +249,55 @@ n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return "direct" not in ([self.emission] if isinstance(self.emission, str) else list(self.emission))
 
-    def _model(self, weights: Weights, moves: NDArray[np.bool_]) -> Model:
+    def _hold(self, panel: Panel, emission: Record) -> Sequences:
+        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel))
+
+    def _model(self, weights: Weights, moves: Bools) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
         return Model(weights, moves, search._replace(free_end=int(not weights.running)))
 
-    def _fit_labels(self, panel: Panel, blank: Record, weights: Weights, labels: NDArray[Any]) -> tuple[Run, Model]:
+    def _fit_labels(
+        self, panel: Panel, blank: Record, weights: Weights, labels: AnyArray
+    ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
         moves = (self.structure or Structure()).allowed_moves(labels)
         model = self._model(weights, moves)
-        x = blank.encode(panel)
         M = len(labels)
         start = Params(
             np.asarray(moves.any(axis=1)) / typical_gap(panel),
-            start_rows(blank, x, panel, moves, "data"),
+            start_rows(blank, blank.encode(panel), panel, moves, "data"),
             blank,
             np.full(M, 1.0 / M),
         )
-        sequences = Sequences.from_panel(panel, x)
-        run = descend(get_engine(self.engine), sequences, start, model, self.max_iter, self.tol)
-        self.path_ = [Step("start", M, run.cost.total)]
-        return run, model
+        with explained(panel, WHY, REMEDY):
+            run = descend(self._hold(panel, blank), start, model, self.max_iter, self.tol)
+        return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
         self, panel: Panel, blank: Record, weights: Weights, start: InfiniteJumpMeans | None
-    ) -> tuple[Run, Model]:
+    ) -> tuple[Descent, Model, list[Step]]:
         """Hidden states: look for their number, on a sample if there is much, then descend on all."""
         if self.structure is not None:
             raise ValueError(
                 "structure must be None for hidden states, whose number is not known before; use JumpMeans(n_states, "
                 "structure=...), or emission='direct'."
             )
-        engine = get_engine(self.engine)
         few = sample_panel(panel, SEARCH_ROWS)
         share = total_weight(few) / max(total_weight(panel), 1e-300)
         # what grows with the data is, on a sample, as much smaller
         pull = share if isinstance(self.shared_row_weight, str) and blank.only_symbols else 1.0
         less = weights._replace(state_cost=share * weights.state_cost, shared_row=pull * weights.shared_row)
-        params = self._first_params(few, blank, weights) if start is None else start._params_
+        params = self._first_params(few, blank, weights) if start is None else start.objective_params_
         params = replace(params, emission=with_counts_of(params.emission, blank, share))
-        run, self.path_ = self._search(few, params, less)
+        with explained(few, WHY, REMEDY):
+            run, path = self._search(few, params, less)
         model = self._model(weights, every_move(len(run.params.rates)))
         if few is not panel:
             params = replace(run.params, emission=with_counts_of(run.params.emission, blank, 1.0))
-            sequences = Sequences.from_panel(panel, params.emission.encode(panel))
-            run = descend(engine, sequences, params, model, self.max_iter, self.tol, timing=run.timing)
-        return run, model
+            sequences, timing = self._hold(panel, params.emission), run.timing.restarted()
+            with explained(panel, WHY, REMEDY):
+                run = descend(sequences, params, model, self.max_iter, self.tol, timing=timing)
+        return run, model, path
 
     def _first_params(self, panel: Panel, blank: Record, weights: Weights) -> Params:
         """`start_states` states to start from, found in the observations."""
@@ -299,50 +312,45 @@ n_iter_, converged_, history_
             None if weights.integrated else np.full(M, 1.0 / M),
         )
 
-    def _search(self, panel: Panel, params: Params, weights: Weights) -> tuple[Run, list[Step]]:
+    def _search(self, panel: Panel, params: Params, weights: Weights) -> tuple[Descent, list[Step]]:
         x = params.emission.encode(panel)
-        sequences = Sequences.from_panel(panel, x)
+        block = Block.of(panel, x)
         model = self._model(weights, every_move(len(params.rates)))
         scene = Scene(
-            sequences,
-            Dwells.blank(sequences, model.search.per_gap),
+            block,
+            Dwells.blank(block),
             params,
             row_features(params.emission, x, panel) / feature_units(params.emission, x, panel),
             1.0 / typical_gap(panel),
             lambda n: model._replace(moves=every_move(n)),
         )
         rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, self.tol)
-        return search_states(get_engine(self.engine), panel, scene, rules)
+        return search_states(Sequences.hold(get_engine(self.engine), block), scene, rules, total_weight(panel))
 
     def _kinds(self) -> tuple[str, ...]:
         if isinstance(self.moves, str):
-            if self.moves not in ("all", "paper"):
-                raise ValueError(f"moves must be 'all', 'paper' or a list from {list(MOVES)}, got {self.moves!r}.")
             return tuple(MOVES) if self.moves == "all" else ("pair",)
-        for kind in self.moves:
-            if kind not in MOVES:
-                raise ValueError(f"moves must be 'all', 'paper' or a list from {list(MOVES)}, got {kind!r} in it.")
         return tuple(self.moves)
 
     def _weights(self, panel: Panel, blank: Record, x: Floats) -> Weights:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
         symbols = blank.only_symbols
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
-        shared = number("shared_row_weight", self.shared_row_weight, pull)
+        shared = or_auto(self.shared_row_weight, pull)
         emission = emission_weights(self.emission_weight, blank, x, panel)
         if symbols and isinstance(self.emission_weight, str):
             emission = SYMBOL_WEIGHT * emission
         printed, integrated = self.objective == "printed", self.objective == "integrated"
-        xi = number("transition_weight", self.transition_weight, 1.0)
+        xi = or_auto(self.transition_weight, 1.0)
         # behind symbols the pull stands for even counts, and is no number of earlier dwells
         count = 1.0 if symbols else shared
         return Weights(
             transition=1.0 if integrated else xi,
             emission=emission,
             prior_count=0.0 if printed else count,
-            prior_time=number("prior_time", self.prior_time, typical_gap(panel)),
+            prior_time=or_auto(self.prior_time, typical_gap(panel)),
             jump_pseudo_count=0.0,
-            state_cost=number("state_cost", self.state_cost, STATE_COST * total_weight(panel)),
+            state_cost=or_auto(self.state_cost, STATE_COST * total_weight(panel)),
             shared_row=shared,
             running=not printed,
             integrated=integrated,
@@ -357,6 +365,6 @@ def with_counts_of(emission: Record, blank: Record, share: float) -> Record:
     )
 
 
-def every_move(n: int) -> NDArray[np.bool_]:
+def every_move(n: int) -> Bools:
     """(n, n) all moves."""
     return ~np.eye(n, dtype=bool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,25 +11,30 @@ from ..arrays import Floats
 from ..data.panel import Panel
 from ..emissions import Record
 from ..engines import get_engine
-from ..engines.base import NoPathError, Sequences
 from ..fit.descent import Model, descend
+from ..fit.refine import Decoder, closing_weights
 from ..fit.setup import (
     check_distinct,
     emission_weights,
     even_jumps,
     make_search,
-    number,
     one_or_list,
+    or_auto,
     states_and_emission,
     typical_gap,
 )
 from ..fit.start import start_emission, start_rows
 from ..model.objective import Weights
-from ..model.process import Params
+from ..model.process import Params, Process
 from ..model.structure import Structure
+from ..options import Rule, auto, check_options, choice, count, instance, listed, none, number
+from ..passes import Sequences
 from ..progress import status
-from .jump_model import JumpModel
-from .read_out import as_panel, no_path
+from .jump_model import REMEDY, SHARED, WHY, JumpModel, weight
+from .read_out import as_panel, explained
+
+# What a model of known parameters still has to be told.
+PROCESS_OPTIONS = {"transition_weight", "emission_weight", "jumps_per_gap", "search", "first_dwell", "engine"}
 
 
 class JumpMeans(JumpModel):
@@ -114,6 +119,16 @@ class JumpMeans(JumpModel):
     array([1, 2, 3])
     """
 
+    rules: ClassVar[dict[str, Rule]] = SHARED | {
+        "n_states": none | count(),
+        "prior_dwell_count": weight,
+        "prior_dwell_time": weight,
+        "pseudo_count": weight | listed(number(least=0), "a pair of them"),
+        "structure": none | instance(Structure),
+        "n_init": auto | count(),
+        "init": choice("data", "noise"),
+    }
+
     def __init__(
         self,
         n_states: int | None = None,
@@ -157,18 +172,67 @@ class JumpMeans(JumpModel):
         self.first_dwell = first_dwell
         self.refine = refine
 
+    @classmethod
+    def from_process(cls, process: Process, **options: Any) -> Self:
+        """A model of known parameters: decodes, predicts and plots without a fit.
+
+        Parameters
+        ----------
+        process : Process
+            Rates from the literature, the truth of a simulation, the process of another model.
+        options : `transition_weight`, `emission_weight`, `jumps_per_gap`, `search`, `first_dwell`, `engine`
+            As of a fit; weights left to us are those that a fit decodes with after its closing steps.
+
+        Examples
+        --------
+        >>> import jumpmeans as jm
+        >>> process = jm.Process([0.1, 0.3], [[0, 1], [1, 0]], states=["well", "ill"])
+        >>> model = jm.JumpMeans.from_process(process)
+        >>> panel = jm.Panel.from_arrays([0.0, 2.0, 5.0], ["well", None, "ill"], ids=[7, 7, 7])
+        >>> model.decode(panel).states
+        array(['well', 'ill'], dtype='<U4')
+        """
+        if not isinstance(process, Process):
+            raise ValueError(f"process must be a jumpmeans.Process, got {type(process).__name__}.")
+        odd = set(options) - PROCESS_OPTIONS
+        if odd:
+            raise ValueError(f"options of from_process must be among {sorted(PROCESS_OPTIONS)}, got {sorted(odd)}.")
+        families = [column.name for column in process.emission.columns]
+        direct = process.emission.is_direct
+        model = cls(
+            None if direct else len(process.rates),
+            emission=families[0] if len(families) == 1 else families,
+            states=process.states.tolist() if direct else None,
+            **options,
+        )
+        check_options(model, model.rules)
+        given = model.emission_weight
+        weights = Weights(
+            or_auto(model.transition_weight, 1.0),
+            np.ones(len(families))
+            if isinstance(given, str)
+            else np.array(np.broadcast_to(given, len(families)), float),
+            prior_count=0.0,
+            prior_time=0.0,
+            jump_pseudo_count=0.0,
+        )
+        weights = closing_weights(weights, process.emission, model.transition_weight, given)
+        search = make_search(model.jumps_per_gap, model.search, model.first_dwell, process.transition_probs > 0)
+        model.process_, model.states_ = process, process.states
+        model._decoder_ = Decoder.of(process, weights, search)
+        return model
+
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
+        check_options(self, self.rules)
         panel = as_panel(panel)
-        engine = get_engine(self.engine)
-        self._check_options()
         labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, self.pseudo_count)
         x = blank.encode(panel)
         check_distinct(panel, blank, x)
         moves = (self.structure or Structure()).allowed_moves(labels)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
         model = Model(self._weights(panel, blank, x), moves, search)
-        sequences = Sequences.from_panel(panel, x)
+        sequences = Sequences.of(get_engine(self.engine), panel, x)
         rng = np.random.default_rng(self.random_state)
         starts = self._n_starts(blank)
         runs = []
@@ -178,17 +242,15 @@ class JumpMeans(JumpModel):
                 start_rows(blank, x, panel, moves, self.init),
                 start_emission(blank, x, panel, self.init, rng, first=k == 0),
             )
-            try:
-                with status(f"start {k + 1} of {starts}"):
-                    runs.append(descend(engine, sequences, start, model, self.max_iter, self.tol))
-            except NoPathError as error:
-                raise no_path(panel, error, "the allowed moves") from None
+            with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):
+                runs.append(descend(sequences, start, model, self.max_iter, self.tol))
         with status("closing steps"):
             self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
         return self
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The weights of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
+        check_options(self, self.rules)
         panel = as_panel(panel)
         _, blank = states_and_emission(panel, self.emission, self.n_states, self.states, self.pseudo_count)
         weights = self._weights(panel, blank, blank.encode(panel))
@@ -196,19 +258,19 @@ class JumpMeans(JumpModel):
             "transition_weight": weights.transition,
             "emission_weight": one_or_list(weights.emission),
             "prior_dwell_count": weights.prior_count,
-            "prior_dwell_time": number("prior_dwell_time", self.prior_dwell_time, typical_gap(panel)),
+            "prior_dwell_time": or_auto(self.prior_dwell_time, typical_gap(panel)),
         }
 
     def _weights(self, panel: Panel, blank: Record, x: Floats) -> Weights:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
-        count = number("prior_dwell_count", self.prior_dwell_count, 1.0)
+        dwells = or_auto(self.prior_dwell_count, 1.0)
         pseudo_count = self.pseudo_count if isinstance(self.pseudo_count, str) else np.ravel(self.pseudo_count)[0]
         return Weights(
-            transition=number("transition_weight", self.transition_weight, 1.0),
+            transition=or_auto(self.transition_weight, 1.0),
             emission=emission_weights(self.emission_weight, blank, x, panel),
-            prior_count=count,
-            prior_time=count * number("prior_dwell_time", self.prior_dwell_time, typical_gap(panel)),
-            jump_pseudo_count=number("pseudo_count", pseudo_count, even_jumps(panel, blank)),
+            prior_count=dwells,
+            prior_time=dwells * or_auto(self.prior_dwell_time, typical_gap(panel)),
+            jump_pseudo_count=or_auto(pseudo_count, even_jumps(panel, blank)),
         )
 
     def _n_starts(self, blank: Record) -> int:

@@ -1,23 +1,28 @@
-"""What every estimator shares: panels in, labels and probabilities out."""
+"""What every model of a process shares: panels in, labels, probabilities and summaries out."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from ..arrays import Floats
+from ..arrays import AnyArray, Codes, Floats, Ints
+from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..emissions import Record
 from ..engines import get_engine
-from ..engines.base import NoPathError, Sequences
-from ..errors import InfeasibleError
+from ..errors import InfeasibleError, PanelError
 from ..model.process import Process
+from ..options import choice
+from ..passes import NoPathError, Sequences
+
+METHODS = choice("posterior", "trajectory")
 
 
 def as_panel(data: Any) -> Panel:
@@ -25,47 +30,94 @@ def as_panel(data: Any) -> Panel:
     return data if isinstance(data, Panel) else Panel.from_frame(data)
 
 
-def no_path(panel: Panel, error: NoPathError, why: str) -> InfeasibleError:
-    """The error a user can act on, from the internal one."""
-    first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
-    row = min(max(int(first) + error.row, int(first)), int(last) - 1)
-    return InfeasibleError(
-        f"{why} must be able to explain every sequence, got none for {panel.locate(row)}; allow the move "
-        "(Structure(allowed=...)), raise jumps_per_gap, or correct the row."
-    )
+@contextmanager
+def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
+    """Turn the internal error of a sequence without any path into one that a user can act on."""
+    try:
+        yield
+    except NoPathError as error:
+        first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
+        row = min(max(int(first) + error.row, int(first)), int(last) - 1)
+        raise InfeasibleError(
+            f"{why} must be able to explain every sequence, got none for {panel.locate(row)}; allow the move "
+            f"(Structure(allowed=...)), {remedy}or correct the row."
+        ) from None
 
 
-class MarkovReadOut(BaseEstimator):  # type: ignore[misc]
-    """Read-outs of a fitted process; subclasses set process_, states_ and know how to decode."""
+class Occupancy(NamedTuple):
+    """How much a panel was in each state: time (M,), and number of visits (M,); and the kind of frame it came from."""
+
+    time: Floats
+    visits: Floats
+    time_unit: str | None
+    backend: str | None
+
+    @classmethod
+    def of(cls, panel: Panel, time: Floats, visits: AnyArray) -> Occupancy:
+        """Time and visits of a panel, with its unit of time if that is known."""
+        unit = None if panel.clock is None else "days"
+        return cls(time, visits.astype(np.float64), unit, getattr(panel, "frame_backend", None))
+
+
+class ReadOut(BaseEstimator):  # type: ignore[misc]
+    """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
     process_: Process
-    states_: NDArray[Any]
+    states_: AnyArray
     engine: Any
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "process_"):
-            name = type(self).__name__
-            raise NotFittedError(f"this {name} must be fitted first; call fit(panel).")
+    @property
+    def rates_(self) -> Floats:
+        """λ of `process_`."""
+        return self._fitted().rates
+
+    @property
+    def transition_probs_(self) -> Floats:
+        """P of `process_`."""
+        return self._fitted().transition_probs
+
+    @property
+    def emission_(self) -> Record:
+        """Emission of `process_`."""
+        return self._fitted().emission
+
+    def _fitted(self) -> Process:
+        """The process, or the error of a model that has none yet."""
+        if "process_" not in vars(self):
+            raise NotFittedError(f"this {type(self).__name__} must be fitted first; call fit(panel).")
+        return self.process_
 
     @abstractmethod
     def decode(self, panel: Any) -> Trajectories:
-        """Best trajectory of every sequence."""
+        """Trajectory of every sequence."""
 
     @abstractmethod
-    def _row_states(self, panel: Panel) -> NDArray[np.int32]:
-        """(n,) state index of every row on the best trajectory, in panel order."""
+    def _row_states(self, panel: Panel) -> Codes:
+        """(n,) state index of every row, in panel order."""
+
+    def _occupancy(self) -> Occupancy | None:
+        """How much the fitted panel was in each state, where it is known."""
+        return None
+
+    def _sequences(self, panel: Panel) -> Sequences:
+        """A panel as the engine holds it."""
+        return Sequences.of(get_engine(self.engine), panel, self.process_.emission.encode(panel))
 
     def _posterior(self, panel: Panel) -> Floats:
         """(n, M) posterior state probabilities of every row, in panel order."""
-        sequences = Sequences.from_panel(panel, self.process_.emission.encode(panel))
-        try:
-            return get_engine(self.engine).smooth(sequences, self.process_)[0]
-        except NoPathError as error:
-            raise no_path(panel, error, "the fitted process") from None
+        with explained(panel, "the fitted process"):
+            return self._sequences(panel).smooth(self.process_)[0]
 
-    def predict(self, panel: Any) -> NDArray[Any]:
+    def log_likelihood(self, panel: Any) -> float:
+        """Log-likelihood of a panel under `process_`, the first state's probability included; sequences by weight."""
+        self._fitted()
+        panel = as_panel(panel)
+        with explained(panel, "the fitted process"):
+            return self._sequences(panel).log_likelihood(self.process_)
+
+    def predict(self, panel: Any) -> AnyArray:
         """State label at every row, in the caller's row order; rows with a missing value included."""
-        self._check_fitted()
+        self._fitted()
         panel = as_panel(panel)
         return panel.to_caller_order(self.states_[self._row_states(panel)])
 
@@ -76,49 +128,103 @@ class MarkovReadOut(BaseEstimator):  # type: ignore[misc]
         ----------
         panel : Panel or frame
         at : mapping {id: times} or pair (ids, times), optional
-            Times to read at, within or beyond the window; by default every row of the panel.
+            Times to read at, from the start of each window to as far beyond its end as one likes; by default every
+            row of the panel. Before its window a process is not defined.
 
         Returns
         -------
         probs : (n, M)
             In the caller's row order; with `at`, in the order asked for.
         """
-        self._check_fitted()
-        panel = as_panel(panel)
-        if at is None:
-            return panel.to_caller_order(self._posterior(panel))
-        if isinstance(at, Mapping):
-            times = [np.atleast_1d(np.asarray(t)) for t in at.values()]
-            ids = [key for key, t in zip(at, times, strict=True) for _ in t]
-            wide, index = panel.insert_times(ids, np.concatenate(times))
-        else:
-            wide, index = panel.insert_times(*at)
-        return self._posterior(wide)[index]
+        self._fitted()
+        return self._read(panel, at, self._posterior)
 
-    def predict_value(self, panel: Any, method: str = "trajectory") -> NDArray[Any]:
-        """The observation each row should show: a label, a symbol or a mean, in the caller's row order.
+    def predict_value(self, panel: Any, method: str = "posterior", at: Any = None) -> AnyArray:
+        """The observation each row should show: a label, a symbol or a mean.
 
         Parameters
         ----------
         panel : Panel or frame
-        method : "trajectory" or "posterior"
-            What the state on the best trajectory shows (what the paper scores), or what the posterior
-            expects: the mean, or the most probable label or symbol.
+        method : "posterior" or "trajectory"
+            What the posterior expects: the mean, or the most probable label or symbol, which errs least; or what the
+            state of the row shows, which is what the paper scores.
+        at : mapping {id: times} or pair (ids, times), optional
+            As in `predict_proba`.
 
         Returns
         -------
         values : (n,), or (n, D) for D columns
+            In the caller's row order; with `at`, in the order asked for.
         """
-        self._check_fitted()
-        panel = as_panel(panel)
-        if method == "trajectory":
-            values = self._shown()[self._row_states(panel)]
-        elif method == "posterior":
-            values = self.process_.emission.expected(self._posterior(panel))
-        else:
-            raise ValueError(f"method must be 'trajectory' or 'posterior', got {method!r}.")
-        return panel.to_caller_order(values)
+        self._fitted()
+        METHODS.check("method", method)
+        return self._read(panel, at, self._expected_values if method == "posterior" else self._state_values)
 
-    def _shown(self) -> NDArray[Any]:
-        """(M,) or (M, D): what each state shows on a trajectory."""
+    def _expected_values(self, panel: Panel) -> AnyArray:
+        return self.process_.emission.expected(self._posterior(panel))
+
+    def _state_values(self, panel: Panel) -> AnyArray:
+        return self._shown()[self._row_states(panel)]
+
+    def _shown(self) -> AnyArray:
+        """(M,) or (M, D): what each state shows."""
         return self.process_.emission.state_values()
+
+    def _read(self, panel: Any, at: Any, read_out: Any) -> Any:
+        """What a read-out says of every row, or of the times asked for."""
+        panel = as_panel(panel)
+        if at is None:
+            return panel.to_caller_order(read_out(panel))
+        wide, index = with_times(panel, at)
+        return read_out(wide)[index]
+
+    def summary(self) -> Any:
+        """One row per state: what it shows, how long it lasts, how much there was of it, and what follows.
+
+        Returns
+        -------
+        frame
+            Columns state; shows; mean_dwell (1 / rate, in the unit of the panel: days for dates); time_share and
+            visits of the fitted panel, where they are known; next: the states that follow, most probable first.
+        """
+        process = self._fitted()
+        columns: dict[str, Any] = {"state": process.states, "shows": process.emission.describe()}
+        occupancy = self._occupancy()
+        unit = "" if occupancy is None or occupancy.time_unit is None else f"_{occupancy.time_unit}"
+        with np.errstate(divide="ignore"):
+            columns[f"mean_dwell{unit}"] = 1.0 / process.rates
+        if occupancy is not None:
+            columns["time_share"] = occupancy.time / max(float(occupancy.time.sum()), 1e-300)
+            columns["visits"] = occupancy.visits
+        columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
+        return make_frame(columns, None if occupancy is None else occupancy.backend)
+
+
+def with_times(panel: Panel, at: Any) -> tuple[Panel, Ints]:
+    """The panel with rows at the times asked for, and which row answers each."""
+    if isinstance(at, Mapping):
+        times = [np.atleast_1d(np.asarray(t)) for t in at.values()]
+        if not times:
+            raise PanelError("at must ask for at least one time, got an empty mapping.")
+        at = [key for key, t in zip(at, times, strict=True) for _ in t], np.concatenate(times)
+    wide, index = panel.insert_times(*at)
+    early = np.flatnonzero(wide.start_times < panel.start_times)
+    if len(early):
+        s = int(early[0])
+        raise PanelError(
+            f"times to read at must not lie before the window of their sequence, got "
+            f"{wide.decode_times(wide.start_times[s : s + 1])[0]} before "
+            f"{panel.decode_times(panel.start_times[s : s + 1])[0]} for sequence {panel.ids.tolist()[s]!r}; a process "
+            "is not defined there: give the panel an earlier start if it began earlier."
+        )
+    return wide, index
+
+
+def next_states(process: Process, m: int, most: int = 3) -> str:
+    """States that follow state m, most probable first, with their chances."""
+    row = process.transition_probs[m]
+    if process.rates[m] == 0:
+        return "none"
+    labels = process.states.tolist()
+    order = [j for j in np.argsort(-row, kind="stable")[:most].tolist() if row[j] > 0]
+    return ", ".join(f"{labels[j]} {100 * row[j]:.0f} %" for j in order)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.panel import Panel
-from ..engines.base import Dwells, Engine, Sequences
 from ..model.process import Params, Process
+from ..passes import Sequences
 from ..progress import History
-from .descent import Run, descend
-from .em_steps import em_steps
+from .descent import Descent, descend
 from .moves import BIRTHS, MOVES, Proposal, Scene, timeline
 from .publish import estimate_process
-from .setup import PSEUDO_COUNT, total_weight
+from .refine import em_steps
+from .setup import PSEUDO_COUNT
 
 # Sweeps that score a proposal, and how many of each kind are scored in a round.
 TRIAL_SWEEPS = 3
@@ -37,8 +36,7 @@ class Trial(NamedTuple):
     """A proposal after a few sweeps of its own."""
 
     kind: str
-    run: Run
-    dwells: Dwells
+    run: Descent
 
 
 class Rules(NamedTuple):
@@ -51,34 +49,33 @@ class Rules(NamedTuple):
     tol: float
 
 
-def search_states(engine: Engine, panel: Panel, scene: Scene, rules: Rules) -> tuple[Run, list[Step]]:
+def search_states(sequences: Sequences, scene: Scene, rules: Rules, n: float) -> tuple[Descent, list[Step]]:
     """Accept the move that lowers the objective most, as long as there is one; births must pass the check too.
 
-    The history of the run is that of all accepted descents; so is its timing.
+    n is the weighted number of observations. The history of the run is that of all accepted descents; so is its timing.
     """
     timing = History()
 
-    def settle(params: Params, dwells: Dwells) -> Run:
+    def settle(params: Params, dwells: Any) -> Descent:
         model = scene.model(len(params.rates))
-        return descend(engine, scene.sequences, params, model, rules.max_iter, rules.tol, dwells, timing)
+        return descend(sequences, params, model, rules.max_iter, rules.tol, dwells, timing)
 
-    run = settle(scene.params, scene.dwells)
+    run = settle(scene.params, None)
     path = [Step("start", len(run.params.rates), run.cost.total)]
     history = list(run.history)
-    known = evidence(engine, panel, scene, scene.dwells, run) if rules.check else 0.0
+    known = evidence(sequences, scene, run, n) if rules.check else 0.0
     while True:
-        scene = scene._replace(params=run.params, stats=run.stats)
-        for trial in trials(engine, scene, rules):
+        scene = scene._replace(params=run.params, stats=run.stats, dwells=sequences.fetch(run.dwells))
+        for trial in trials(sequences, scene, run.dwells, rules):
             if not lower(trial.run.cost.total, run.cost.total):
                 continue
             if rules.check:
-                found = evidence(engine, panel, scene, trial.dwells, trial.run)
+                found = evidence(sequences, scene, trial.run, n)
                 if trial.kind in BIRTHS and found <= known:
                     continue
                 known = found
             timing.add(trial.run.cost.total)
-            scene = scene._replace(dwells=trial.dwells)
-            run = settle(trial.run.params, trial.dwells)
+            run = settle(trial.run.params, trial.run.dwells)
             history += [trial.run.cost, *run.history]
             path.append(Step(trial.kind, len(run.params.rates), run.cost.total))
             break
@@ -91,21 +88,19 @@ def lower(new: float, old: float) -> bool:
     return new < old - LEAST_FALL * abs(old)
 
 
-def trials(engine: Engine, scene: Scene, rules: Rules) -> list[Trial]:
-    """The most promising proposals of each kind after a few sweeps, lowest objective first."""
+def trials(sequences: Sequences, scene: Scene, dwells: Any, rules: Rules) -> list[Trial]:
+    """The most promising proposals of each kind after a few sweeps from `dwells`, lowest objective first."""
     out = []
     for proposal in screened(scene, rules.kinds, len(scene.params.rates) < rules.max_states):
         params = proposal.make()
-        dwells = copy_dwells(scene.dwells)
-        model = scene.model(len(params.rates))
-        run = descend(engine, scene.sequences, params, model, TRIAL_SWEEPS, 0.0, dwells)
-        out.append(Trial(proposal.kind, run, dwells))
+        run = descend(sequences, params, scene.model(len(params.rates)), TRIAL_SWEEPS, 0.0, dwells)
+        out.append(Trial(proposal.kind, run))
     return sorted(out, key=lambda trial: trial.run.cost.total)
 
 
 def screened(scene: Scene, kinds: tuple[str, ...], may_grow: bool) -> list[Proposal]:
     """Of each kind of move, the few of lowest expected objective."""
-    time = timeline(scene.sequences, scene.dwells, bool(scene.model(1).search.first_running))
+    time = timeline(scene.block, scene.dwells, bool(scene.model(1).search.first_running))
     chosen: list[Proposal] = []
     for kind in kinds:
         if kind in BIRTHS and not may_grow:
@@ -115,7 +110,7 @@ def screened(scene: Scene, kinds: tuple[str, ...], may_grow: bool) -> list[Propo
     return chosen
 
 
-def evidence(engine: Engine, panel: Panel, scene: Scene, dwells: Dwells, run: Run) -> float:
+def evidence(sequences: Sequences, scene: Scene, run: Descent, n: float) -> float:
     """Log-likelihood of the process behind the trajectories after some EM steps, less the price of its parameters.
 
     A state adds its emission, a rate and a share of the base row: each costs half the logarithm of the number of
@@ -123,24 +118,11 @@ def evidence(engine: Engine, panel: Panel, scene: Scene, dwells: Dwells, run: Ru
     """
     M = len(run.params.rates)
     moves = scene.model(M).moves
-    process = estimate_process(panel, dwells, run.stats, run.params, moves, PSEUDO_COUNT, np.arange(M))
-    process = em_steps(engine, scene.sequences, process, moves, CHECK_STEPS, PSEUDO_COUNT)
-    return log_likelihood(engine, scene.sequences, process) - price(process, total_weight(panel))
-
-
-def log_likelihood(engine: Engine, sequences: Sequences, process: Process) -> float:
-    """Weighted log-likelihood of all sequences."""
-    return float(sequences.weights @ engine.smooth(sequences, process)[1])
+    process = estimate_process(run.stats, run.params, moves, PSEUDO_COUNT, np.arange(M))
+    process = em_steps(sequences, process, moves, CHECK_STEPS, PSEUDO_COUNT)
+    return sequences.log_likelihood(process) - price(process, n)
 
 
 def price(process: Process, n: float) -> float:
     """Half the logarithm of the number of observations for every parameter."""
     return 0.5 * np.log(max(n, 2.0)) * len(process.rates) * (process.emission.n_free + 2)
-
-
-def copy_dwells(dwells: Dwells) -> Dwells:
-    """Dwells to write into, the others being kept."""
-    return Dwells(
-        dwells.slots, dwells.states.copy(), dwells.starts.copy(), dwells.rows.copy(), dwells.counts.copy(),
-        dwells.row_states.copy(),
-    )  # fmt: skip

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arrays import Floats
-from ..engines.base import Dwells, Engine, Search, Sequences
+from ..arrays import Bools, Floats
+from ..errors import RiseWarning
 from ..model.objective import Cost, Stats, Weights, evaluate
 from ..model.process import Params
 from ..model.updates import exact_rates, shared_rows, transition_rows, used_moves
+from ..passes import Search, Sequences
 from ..progress import History, say
 
-# The objective cannot rise by more than rounding, but for rates that are no part of it.
+# What rounding can add to the objective, relative to its terms.
 RISE = 1e-9
 
 
@@ -22,15 +23,25 @@ class Model(NamedTuple):
     """What is minimised: the weights of the objective, the moves that may happen, how jumps are looked for."""
 
     weights: Weights
-    moves: NDArray[np.bool_]
+    moves: Bools
     search: Search
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether all that the decoder uses is part of the objective; then no step can raise it."""
+        return self.weights.prior_count > 0 and not self.weights.integrated
 
-class Run(NamedTuple):
-    """One descent from one start: where it ended, and the objective after each sweep."""
+
+class Descent(NamedTuple):
+    """One descent from one start: where it ended, and the objective after each sweep.
+
+    params, stats : λ, P and θ of the objective, and the statistics of the trajectories they go with.
+    dwells : these trajectories, beside the blocks of `Sequences`.
+    """
 
     params: Params
     stats: Stats
+    dwells: Any
     history: list[Cost]
     timing: History
     converged: bool
@@ -58,7 +69,7 @@ def minimise(stats: Stats, params: Params, model: Model) -> Params:
     return Params(rates, rows, emission, base_row)
 
 
-def some_rate(rates: Floats, stats: Stats, before: Floats, weights: Weights, leavable: NDArray[np.bool_]) -> Floats:
+def some_rate(rates: Floats, stats: Stats, before: Floats, weights: Weights, leavable: Bools) -> Floats:
     """Rates with something for states never left: J as printed asks for 0, the decoder for a rate to leave by.
 
     Such a rate is no part of J; should leaving by it prove dear, `descend` keeps what it had.
@@ -69,30 +80,47 @@ def some_rate(rates: Floats, stats: Stats, before: Floats, weights: Weights, lea
 
 
 def descend(
-    engine: Engine, sequences: Sequences, params: Params, model: Model, max_iter: int, tol: float,
-    dwells: Dwells | None = None, timing: History | None = None,
-) -> Run:  # fmt: skip
+    sequences: Sequences, params: Params, model: Model, max_iter: int, tol: float, dwells: Any = None,
+    timing: History | None = None,
+) -> Descent:  # fmt: skip
     """Alternate trajectories and parameters until the objective stops falling.
 
-    `dwells` (IN, OUT) are the trajectories to go on from and `timing` the history to write on, if there are any.
+    `dwells` are the trajectories to go on from and `timing` the history to write on, if there are any.
     """
-    if dwells is None:
-        dwells = Dwells.blank(sequences, model.search.per_gap)
-    history: list[Cost] = []
+    dwells = sequences.no_jumps() if dwells is None else dwells
     timing = History() if timing is None else timing
-    converged = False
-    kept: Stats | None = None
-    while not converged and len(history) < max_iter:
-        stats = engine.sweep(sequences, dwells, params, model.weights, model.search)
+    history: list[Cost] = []
+    end: Descent | None = None
+    while end is None or (not end.converged and len(history) < max_iter):
+        found, stats = sequences.sweep(dwells, params, model.weights, model.search)
         better = minimise(stats, params, model)
         cost = evaluate(stats, better, model.weights)
-        if kept is not None and cost.total - history[-1].total > RISE * abs(cost.total):
-            return Run(params, kept, history, timing, True)
-        params, kept = better, stats
+        if end is not None and rises(end.cost, cost):
+            if model.is_exact:
+                warn_of_rise(end.cost, cost)
+            return end._replace(converged=True)
+        if end is not None and model.is_exact and rises(decoded := evaluate(stats, params, model.weights), cost):
+            warn_of_rise(decoded, cost)
         history.append(cost)
         timing.add(cost.total)
         say(f"{len(params.rates)} states, sweep {len(history)}, objective {cost.total:.6g}")
-        if len(history) > 1:
-            converged = history[-2].total - history[-1].total <= tol * abs(history[-1].total)
-    assert kept is not None  # max_iter is at least 1
-    return Run(params, kept, history, timing, converged)
+        settled = end is not None and end.cost.total - cost.total <= tol * abs(cost.total)
+        params, dwells = better, found
+        end = Descent(params, stats, dwells, list(history), timing, settled)
+    return end
+
+
+def rises(before: Cost, after: Cost) -> bool:
+    """Whether the objective rose by more than rounding."""
+    return after.total - before.total > RISE * max(before.size, after.size)
+
+
+def warn_of_rise(before: Cost, after: Cost) -> None:
+    """Say by how much the objective rose where no step may raise it."""
+    size = (after.total - before.total) / max(before.size, after.size)
+    warnings.warn(
+        f"no step may raise the objective, got a rise from {before.total:.12g} to {after.total:.12g} (a share of "
+        f"{size:.1g}); the fit keeps the lower one. Please report it with the data.",
+        RiseWarning,
+        stacklevel=4,
+    )

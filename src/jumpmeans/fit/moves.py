@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints, totals
 from ..emissions import Record
-from ..engines.base import Dwells, Sequences
 from ..model.objective import Stats, Weights, evaluate
 from ..model.process import Params
+from ..passes import Block, Dwells
 from .descent import Model, minimise
 
 # Lloyd steps of a split by emissions.
@@ -26,13 +26,13 @@ LLOYD_STEPS = 20
 
 
 class Scene(NamedTuple):
-    """Where the search stands: the trajectories, their statistics and parameters.
+    """Where the search stands: the sequences as one block, their trajectories, statistics and parameters.
 
     features (n, F): coordinates of each row in which a state is split, NaN where nothing was observed;
     rate : of a state that has none yet; model : the objective for a given number of states.
     """
 
-    sequences: Sequences
+    block: Block
     dwells: Dwells
     params: Params
     features: Floats
@@ -69,25 +69,27 @@ class Timeline(NamedTuple):
     row_dwell: Ints
 
 
-def timeline(sequences: Sequences, dwells: Dwells, first_running: bool) -> Timeline:
+def timeline(block: Block, dwells: Dwells, first_running: bool) -> Timeline:
     """Lay the current dwells out in a row."""
-    offsets = np.concatenate([[0], np.cumsum(dwells.counts)])
-    first, last = offsets[:-1], offsets[1:] - 1
-    sequence = np.repeat(np.arange(len(dwells.counts)), dwells.counts)
-    index = np.repeat(dwells.slots[:-1] - first, dwells.counts) + np.arange(offsets[-1])
-    state = dwells.states[index].astype(np.int64)
+    first, last = dwells.offsets[:-1], dwells.offsets[1:] - 1
+    state = dwells.states.astype(np.int64)
     before = np.concatenate([[-1], state[:-1]])
     before[first] = -1
-    starts = dwells.starts[index]
-    ends = np.append(starts[1:], 0.0)
-    ends[last] = sequences.ends
+    ends = np.append(dwells.starts[1:], 0.0)
+    ends[last] = block.ends
     complete = np.ones(len(state), dtype=bool)
     complete[last] = False
     if first_running:
         complete[first] = False
-    rows = sequences.offsets[sequence] + dwells.rows[index]
-    row_dwell = np.repeat(np.arange(len(state)), np.diff(np.append(rows, sequences.offsets[-1])))
-    return Timeline(state, before, ends - starts, sequences.weights[sequence], complete, first, row_dwell)
+    return Timeline(
+        state,
+        before,
+        ends - dwells.starts,
+        block.weights[dwells.sequence],
+        complete,
+        first,
+        dwells.row_dwells(block.offsets),
+    )
 
 
 class Classes(NamedTuple):
@@ -123,7 +125,7 @@ class Classes(NamedTuple):
 def class_stats(scene: Scene, time: Timeline, classes: Ints, parent: Ints) -> Classes:
     """Statistics of classes of dwells, in one pass."""
     n = len(parent)
-    sequences = scene.sequences
+    block = scene.block
     done = time.complete
     weight = time.weight[done]
     own, length = classes[done], time.length[done]
@@ -139,8 +141,8 @@ def class_stats(scene: Scene, time: Timeline, classes: Ints, parent: Ints) -> Cl
     emission = scene.params.emission.permute(parent)
     stats = Stats(
         totals(own, weight, n), totals(own, weight * length, n), totals(own, weight * np.log(length), n),
-        np.zeros((0, 0)), run_state, run_time, sequences.weights,
-        emission.stats(sequences.x, classes[time.row_dwell], row_weights(sequences)),
+        np.zeros((0, 0)), run_state, run_time, block.weights,
+        emission.stats(block.x, classes[time.row_dwell], block.row_weights),
     )  # fmt: skip
     return Classes(parent, stats, (cells // n, cells % n, counts))
 
@@ -190,10 +192,10 @@ def short_and_long(length: Floats, weight: Floats) -> float:
 
 def emission_splits(scene: Scene, time: Timeline) -> Iterator[Proposal]:
     """2-means of the rows inside a state; the decoder then finds where the new state begins and ends."""
-    params, sequences, weights = scene.params, scene.sequences, scene.weights
+    params, block, weights = scene.params, scene.block, scene.weights
     M = len(params.rates)
     states = time.state[time.row_dwell]
-    weight = row_weights(sequences)
+    weight = block.row_weights
     upper = np.zeros(len(states), dtype=bool)
     seen = np.isfinite(scene.features).any(axis=1)
     for m in range(M):
@@ -202,7 +204,7 @@ def emission_splits(scene: Scene, time: Timeline) -> Iterator[Proposal]:
             upper[own] = two_means(scene.features[own], weight[own])
     parent = np.repeat(np.arange(M), 2)
     doubled = params.emission.permute(parent)
-    fine = doubled.stats(sequences.x, 2 * states + upper, weight)
+    fine = doubled.stats(block.x, 2 * states + upper, weight)
     sizes = np.bincount((2 * states + upper)[seen], minlength=2 * M).reshape(M, 2)
     now = evaluate(scene.stats, params, weights)
     for m in np.flatnonzero(sizes.all(axis=1)).tolist():
@@ -259,7 +261,7 @@ def merges(scene: Scene, time: Timeline) -> Iterator[Proposal]:
         keep = np.delete(np.arange(M), m)
         joined = np.where(states == m, r, states)
         emission = scene.params.emission
-        stats = emission.stats(scene.sequences.x, joined, row_weights(scene.sequences))
+        stats = emission.stats(scene.block.x, joined, scene.block.row_weights)
         return changed(scene, keep, emission.update(stats).permute(keep))
 
     for m in range(M):
@@ -280,15 +282,10 @@ def drops(scene: Scene, time: Timeline) -> Iterator[Proposal]:
         yield Proposal("drop", expected, partial(changed, scene, keep, scene.params.emission.permute(keep)))
 
 
-def row_weights(sequences: Sequences) -> Floats:
-    """(n,) weight of each row."""
-    return np.repeat(sequences.weights, np.diff(sequences.offsets))
-
-
 def row_costs(scene: Scene) -> Floats:
     """(n, M) weighted observation cost of each row in each state."""
-    cost = scene.params.emission.cost(scene.sequences.x, scene.weights.emission)
-    return cost * row_weights(scene.sequences)[:, None]
+    cost = scene.params.emission.cost(scene.block.x, scene.weights.emission)
+    return cost * scene.block.row_weights[:, None]
 
 
 MOVES: dict[str, Callable[[Scene, Timeline], Iterator[Proposal]]] = {

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..arrays import Floats, weighted_median
 from ..data.panel import Panel
 from ..emissions import FAMILIES, Record, family_names
-from ..engines.base import BEAM_PER_GAP, Search
 from ..model.structure import jumps_needed
+from ..passes.sweep import BEAM_PER_GAP, Search
 
 # α: what a jump never seen is worth; enough that it can return, too little to be felt.
 PSEUDO_COUNT = 0.01
@@ -32,13 +32,9 @@ def check_count(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
 
 
-def number(name: str, value: Any, auto: float | None = None) -> float:
-    """A hyperparameter as a number: its own, or the automatic one if there is one."""
-    result = auto if isinstance(value, str) and value == "auto" else value
-    if not isinstance(result, int | float | np.number) or not (np.isfinite(result) and result >= 0):
-        choice = "" if auto is None else "'auto' or "
-        raise ValueError(f"{name} must be {choice}a finite number >= 0, got {value!r}.")
-    return float(result)
+def or_auto(value: Any, automatic: float) -> float:
+    """A hyperparameter as a number: its own, or the automatic one."""
+    return automatic if isinstance(value, str) else float(value)
 
 
 def states_and_emission(
@@ -101,7 +97,7 @@ def emission_weights(value: Any, blank: Record, x: Floats, panel: Panel) -> Floa
     """(D,) ζ of each column."""
     if isinstance(value, str) and value == "auto":
         return blank.auto_weights(x, panel)
-    weights = [number("emission_weight", z, 1.0) for z in np.ravel(np.asarray(value, dtype=object))]
+    weights = [or_auto(z, 1.0) for z in np.ravel(np.asarray(value, dtype=object))]
     if len(weights) not in (1, len(blank.columns)):
         raise ValueError(
             f"emission_weight must be one number, or one for each of the {len(blank.columns)} columns, got {weights}."

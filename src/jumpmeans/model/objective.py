@@ -1,5 +1,4 @@
 """The objective of JUMP-means: the one place where it is written.
-from ..arrays import Floats
 
 J = Σ_i w_i { ζ Σ d(x, θ) + ξ Σ -ln p + Σ h(λ t) + g(λ y) } + Σ_m (b λ - a ln λ) - ξ α Σ ln p - ζ α_e Σ ln ρ
 
@@ -62,6 +61,7 @@ class Stats(NamedTuple):
     run_state, run_time : (S, 2) running dwells: the first (if it counts as such) and the last; state -1 for none.
     weights : (S,) sequence weights.
     emission : statistics of each column, made and read by its family.
+    first : (M,) weighted number of sequences that begin in each state, where it is known.
     """
 
     exits: Floats
@@ -72,6 +72,7 @@ class Stats(NamedTuple):
     run_time: Floats
     weights: Floats
     emission: tuple[Any, ...]
+    first: Floats | None = None
 
     @property
     def total_time(self) -> Floats:
@@ -95,6 +96,7 @@ def join_stats(parts: list[Stats]) -> Stats:
         run_time=np.concatenate([part.run_time for part in parts]),
         weights=np.concatenate([part.weights for part in parts]),
         emission=tuple(sum_in_order(list(column)) for column in columns),
+        first=sum_in_order([part.first for part in parts]),
     )
 
 
@@ -115,6 +117,11 @@ class Cost(NamedTuple):
     def total(self) -> float:
         """The objective J."""
         return float(sum(self))
+
+    @property
+    def size(self) -> float:
+        """Sum of the sizes of the terms: what rounding is relative to."""
+        return float(sum(map(abs, self)))
 
 
 def jump_costs(transition_probs: Floats, weight: float) -> Floats:

@@ -1,0 +1,165 @@
+"""What follows a descent: EM steps for the process, and the decoder that goes with it.
+
+The objective's own rates are biased where windows are short, and hard assignment of noisy symbols feeds on itself
+(docs/choices.md); a few EM steps from where the descent ended mend both. Their process is the model that is published:
+trajectories, probabilities and summaries all speak of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import AnyArray, Bools, Floats
+from ..emissions import Record
+from ..model.objective import Stats, Weights
+from ..model.process import Params, Process
+from ..model.updates import transition_rows
+from ..passes import Expected, Search, Sequences
+from ..passes.sweep import MAX_ROUNDS
+from ..progress import say
+from .descent import Descent, Model
+from .publish import estimate_process
+from .setup import PSEUDO_COUNT
+
+# In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
+SHARED_READINGS = 300.0
+# Closing EM steps: as many as held-out error gains from (see docs/choices.md).
+REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
+# What these steps add to every count of jumps and of symbols, for states hidden behind symbols.
+SYMBOLS_PSEUDO_COUNT = 3.0
+# ξ of the decode that follows them, under ζ = 1 in units of the noise that is left.
+CLOSING_TRANSITION_WEIGHT = 2.0
+
+
+class Decoder(NamedTuple):
+    """All that a panel is decoded with; shown (M,) or (M, D): what a state on a trajectory shows."""
+
+    params: Params
+    weights: Weights
+    search: Search
+    shown: AnyArray
+
+    @classmethod
+    def of(cls, process: Process, weights: Weights, search: Search) -> Decoder:
+        """The decoder of a process: its rates, jumps and emission, decoded to a fixed point."""
+        params = Params(process.rates, process.transition_probs, process.emission)
+        return cls(params, weights, search._replace(rounds=MAX_ROUNDS), process.emission.state_values())
+
+    def decode(self, sequences: Sequences) -> tuple[Any, Stats]:
+        """Best trajectories, and their statistics."""
+        return sequences.decode(self.params, self.weights, self.search)
+
+
+class Refined(NamedTuple):
+    """The end of a fit: one process, its decoder and the trajectories decoded by it."""
+
+    process: Process
+    decoder: Decoder
+    dwells: Any
+
+
+def closing_weights(weights: Weights, emission: Record, transition_weight: Any, emission_weight: Any) -> Weights:
+    """Weights of a decode under a process: what was left to us follows its densities."""
+    if isinstance(emission_weight, str):
+        weights = weights._replace(emission=emission.natural_weights())
+    if isinstance(transition_weight, str):
+        weights = weights._replace(transition=CLOSING_TRANSITION_WEIGHT)
+    return weights
+
+
+def n_steps(refine: int | str, emission: Record) -> int:
+    """Number of closing steps."""
+    if not isinstance(refine, str):
+        return int(refine)
+    if emission.is_direct:
+        return REFINE_DIRECT
+    return REFINE_SYMBOLS if emission.hides_symbols else REFINE_MEASURED
+
+
+def close(sequences: Sequences, descent: Descent, model: Model, labels: AnyArray, steps: int, weights: Any) -> Refined:
+    """From the end of a descent to one model: `steps` EM steps, then a decode under `weights(emission)`.
+
+    Without any step the trajectories are those of the objective, and the process is what they show.
+    """
+    params = descent.params
+    plain = Decoder(
+        params, model.weights, model.search._replace(rounds=MAX_ROUNDS), params.emission.state_values()
+    )  # fmt: skip
+    dwells, stats = plain.decode(sequences)
+    # rows drawn to a base row need no count of their own, the process does
+    free = params.base_row is not None or model.weights.integrated
+    count = PSEUDO_COUNT if free else model.weights.jump_pseudo_count
+    process = estimate_process(stats, params, model.moves, count, labels)
+    if steps == 0:
+        return Refined(process, plain, dwells)
+    del dwells, stats  # one set at a time: they are most of the memory of a fit
+    behind_symbols = params.emission.hides_symbols
+    process = em_steps(
+        sequences, process, model.moves, steps, SYMBOLS_PSEUDO_COUNT if behind_symbols else PSEUDO_COUNT
+    )  # fmt: skip
+    decoder = Decoder.of(process, weights(process.emission), model.search)
+    dwells, _ = decoder.decode(sequences)
+    if behind_symbols:
+        decoder = decoder._replace(shown=shown_on_trajectories(sequences, dwells, process))
+    return Refined(process, decoder, dwells)
+
+
+def shown_on_trajectories(sequences: Sequences, dwells: Any, process: Process) -> AnyArray:
+    """(M,) or (M, D): the observation to expect where a trajectory is in each state.
+
+    A trajectory is one path of many: where it is in state m, the process may hold others possible as well. What to
+    expect there is the mean of the posteriors of all rows that trajectories give to m.
+    """
+    trust = sequences.agreement(dwells, process)
+    total = trust.sum(axis=1, keepdims=True)
+    return process.emission.expected(np.where(total > 0, trust / np.where(total > 0, total, 1.0), np.eye(len(trust))))
+
+
+def maximise(
+    process: Process,
+    expected: Expected,
+    moves: Bools,
+    pseudo_count: float = 0.0,
+    shared: float = 0.0,
+    floors: Floats | None = None,
+) -> Process:
+    """Process of highest expected log-likelihood; states without any time keep what they have.
+
+    `pseudo_count` is added to every first state and allowed jump, with the time that so many jumps take at the common
+    rate (and is in the emission already); `shared` is what the spread of a state leans on the others by,
+    `floors` (D,) the least spread of each column (`Column.with_scale`).
+    """
+    time = np.maximum(np.diag(expected.integrals), 0.0)
+    jumps = np.maximum(process.generator() * expected.integrals, 0.0)
+    np.fill_diagonal(jumps, 0.0)
+    exits = jumps.sum(axis=1)
+    if exits.sum() > 0:
+        extra = pseudo_count * moves.sum(axis=1)
+        exits, time = exits + extra, time + extra * (time.sum() / exits.sum())
+    rates = np.where(time > 0, exits / np.where(time > 0, time, 1.0), process.rates)
+    first = expected.first + pseudo_count
+    return Process(
+        np.where(moves.any(axis=1), rates, 0.0),
+        transition_rows(jumps, pseudo_count, moves, process.transition_probs),
+        first / first.sum(),
+        process.emission.update(expected.emission).with_scales(expected.emission, shared, floors),
+        process.states,
+    )
+
+
+def em_steps(
+    sequences: Sequences,
+    process: Process,
+    moves: Bools,
+    n_steps: int,
+    pseudo_count: float,
+) -> Process:
+    """The process after n closing steps, with `pseudo_count` more of everything that is counted."""
+    process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
+    for k in range(n_steps):
+        say(f"{len(process.rates)} states, EM step {k + 1} of {n_steps}")
+        process = maximise(process, sequences.expect(process), moves, pseudo_count, SHARED_READINGS)
+    return process

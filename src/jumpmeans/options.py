@@ -1,0 +1,99 @@
+"""The one idiom of validation: a class lists a rule for each of its options, and `check_options` holds them.
+
+A rule knows what must hold in words and whether a value does. The error then always reads
+"{name} must be {what}, got {value!r}."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Rule(NamedTuple):
+    """What a value must be, in words, and the test of it."""
+
+    what: str
+    holds: Callable[[Any], bool]
+
+    def __or__(self, other: Rule) -> Rule:
+        """Either of two rules."""
+        return Rule(f"{self.what} or {other.what}", lambda value: self.holds(value) or other.holds(value))
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a value that breaks the rule, by the name of its option."""
+        if not self.holds(value):
+            raise ValueError(f"{name} must be {self.what}, got {shown(value)}.")
+
+
+def shown(value: Any, most: int = 200) -> str:
+    """A value as an error shows it: not longer than a line or two."""
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}... ({type(value).__name__})"
+
+
+def is_number(value: Any) -> bool:
+    """A real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def count(least: int = 1) -> Rule:
+    """A whole number that is not too small."""
+    return Rule(
+        f"an integer of at least {least}",
+        lambda value: isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and int(value) >= least,
+    )
+
+
+def number(above: float | None = None, least: float | None = None) -> Rule:
+    """A finite number, above or not below a bound."""
+    bound = f" > {above:g}" if above is not None else f" >= {least:g}" if least is not None else ""
+    return Rule(
+        f"a finite number{bound}",
+        lambda value: (
+            is_number(value)
+            and bool(np.isfinite(value))
+            and (above is None or value > above)
+            and (least is None or value >= least)
+        ),
+    )
+
+
+def choice(*names: str) -> Rule:
+    """One of some words."""
+    what = repr(names[0]) if len(names) == 1 else f"one of {names}"
+    return Rule(what, lambda value: isinstance(value, str) and value in names)
+
+
+def listed(rule: Rule, what: str, least: int = 1) -> Rule:
+    """A sequence of at least so many entries, all of which keep a rule."""
+    return Rule(
+        what,
+        lambda value: (
+            isinstance(value, Sequence | np.ndarray)
+            and not isinstance(value, str)
+            and len(value) >= least
+            and all(rule.holds(item) for item in value)
+        ),
+    )
+
+
+def instance(*types: type) -> Rule:
+    """An object of some type."""
+    return Rule(
+        " or ".join(f"a {kind.__name__}" for kind in types), lambda value: isinstance(value, types)
+    )  # fmt: skip
+
+
+auto = choice("auto")
+none = Rule("None", lambda value: value is None)
+flag = Rule("True or False", lambda value: isinstance(value, bool | np.bool_))
+
+
+def check_options(model: Any, rules: Mapping[str, Rule]) -> None:
+    """Refuse the first option of a model that breaks its rule."""
+    for name, rule in rules.items():
+        rule.check(name, getattr(model, name))

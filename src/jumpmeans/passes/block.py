@@ -1,0 +1,175 @@
+"""What passes work on: some sequences in the layout of the kernels, and the dwells of their trajectories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Bools, Codes, Floats, Ints
+
+if TYPE_CHECKING:
+    from ..data.panel import Panel
+
+# Rows of a block: enough blocks for all cores, blocks large enough to be worth a call.
+BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
+
+
+class NoPathError(Exception):
+    """Internal: sequence `sequence` of the panel has no path of finite cost; it dies at `row` (within the sequence)."""
+
+    def __init__(self, sequence: int, row: int) -> None:
+        super().__init__(sequence, row)
+        self.sequence, self.row = sequence, row
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some sequences of a panel: times relative to each window, values encoded. Read-only.
+
+    Parameters
+    ----------
+    tau : (n,)
+        Row times, each relative to the start of its window.
+    offsets : (S + 1,)
+        Rows of sequence i are offsets[i]:offsets[i + 1].
+    ends, weights : (S,)
+        Length of each window, and weight of each sequence.
+    x : (n, D)
+        Encoded values, NaN where nothing was observed.
+    first : int
+        Number of the first sequence in the panel.
+    kinds : (n,), optional
+        How each row was seen; None: as a snapshot.
+    allowed : (n, M), optional
+        States that each row allows; None: all that its values do.
+    log_rates : (n, M), optional
+        What covariates add to the logarithm of each rate from a row on; None: nothing.
+    """
+
+    tau: Floats
+    offsets: Ints
+    ends: Floats
+    weights: Floats
+    x: Floats
+    first: int = 0
+    kinds: Codes | None = None
+    allowed: Bools | None = None
+    log_rates: Floats | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            part = getattr(self, field.name)
+            if isinstance(part, np.ndarray):
+                part = np.ascontiguousarray(part).view()
+                part.flags.writeable = False
+                object.__setattr__(self, field.name, part)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # unpickled arrays are read-only again
+        return Block, tuple(getattr(self, field.name) for field in fields(self))
+
+    @classmethod
+    def of(cls, panel: Panel, x: Floats) -> Block:
+        """All sequences of a panel whose encoded values are x (n, D)."""
+        return cls(
+            panel.relative_times(), panel.offsets, panel.end_times - panel.start_times, panel.weights, x
+        )  # fmt: skip
+
+    def cut(self) -> list[Block]:
+        """The same sequences in blocks that depend on the data alone, never on who works on them."""
+        n = len(self.tau)
+        size = int(np.clip(n // BLOCKS, LEAST_ROWS, MOST_ROWS))
+        edges = np.searchsorted(self.offsets, np.arange(0, n, size))
+        bounds = np.unique(np.append(edges, self.n_sequences)).tolist()
+        return [self.part(i, j) for i, j in pairwise(bounds)]
+
+    def part(self, i: int, j: int) -> Block:
+        """Sequences i, ..., j - 1 alone."""
+        rows, own = slice(self.offsets[i], self.offsets[j]), slice(i, j)
+        return Block(
+            self.tau[rows],
+            self.offsets[i : j + 1] - self.offsets[i],
+            self.ends[own],
+            self.weights[own],
+            self.x[rows],
+            self.first + i,
+            None if self.kinds is None else self.kinds[rows],
+            None if self.allowed is None else self.allowed[rows],
+            None if self.log_rates is None else self.log_rates[rows],
+        )
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences."""
+        return len(self.ends)
+
+    @property
+    def seen(self) -> Bools:
+        """(n,) whether a row holds any observation."""
+        return np.asarray(np.isfinite(self.x).any(axis=1))
+
+    @property
+    def row_weights(self) -> Floats:
+        """(n,) weight of each row: that of its sequence."""
+        return np.repeat(self.weights, np.diff(self.offsets))
+
+    @property
+    def longest_gap(self) -> float:
+        """No gap, window ends included, is longer."""
+        inside = np.diff(self.tau, prepend=0.0)
+        inside[self.offsets[:-1]] = self.tau[self.offsets[:-1]]
+        return float(max(inside.max(), (self.ends - self.tau[self.offsets[1:] - 1]).max(), 0.0))
+
+    @property
+    def gap_counts(self) -> Ints:
+        """(S,) number of gaps that a jump may lie in, those to the ends of the window included."""
+        first, last = self.tau[self.offsets[:-1]], self.tau[self.offsets[1:] - 1]
+        return np.diff(self.offsets) - 1 + (first > 0) + (last < self.ends)
+
+    def no_path(self, sequence: int, row: int) -> NoPathError:
+        """What to raise when a sequence of this block has no path."""
+        return NoPathError(self.first + int(sequence), int(row))
+
+
+class Dwells(NamedTuple):
+    """Dwells of the trajectories of a block.
+
+    offsets (S + 1,): dwells of sequence i are offsets[i]:offsets[i + 1]; states, starts (relative to the window) and
+    rows (first row of the dwell, within the sequence) of each.
+    """
+
+    offsets: Ints
+    states: Codes
+    starts: Floats
+    rows: Codes
+
+    @classmethod
+    def blank(cls, block: Block) -> Dwells:
+        """No jumps: every sequence is in state 0."""
+        S = block.n_sequences
+        return cls(np.arange(S + 1), np.zeros(S, np.int32), np.zeros(S), np.zeros(S, np.int32))
+
+    @classmethod
+    def join(cls, parts: list[Dwells]) -> Dwells:
+        """Dwells of all blocks, in their order."""
+        counts = [np.diff(part.offsets) for part in parts]
+        return cls(
+            np.concatenate([[0], np.cumsum(np.concatenate(counts))]),
+            *(np.concatenate([part[k] for part in parts]) for k in (1, 2, 3)),
+        )
+
+    @property
+    def sequence(self) -> Ints:
+        """(n_dwells,) sequence of each dwell."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    def row_dwells(self, offsets: Ints) -> Ints:
+        """(n,) dwell of each row; rows of sequence i are offsets[i]:offsets[i + 1]."""
+        first = offsets[self.sequence] + self.rows
+        return np.repeat(np.arange(len(first)), np.diff(np.append(first, offsets[-1])))
+
+    def row_states(self, offsets: Ints) -> Codes:
+        """(n,) state of each row."""
+        return np.asarray(self.states[self.row_dwells(offsets)])

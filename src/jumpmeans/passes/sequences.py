@@ -1,0 +1,94 @@
+"""The sequences of a panel, held by an engine: what a fit and its read-outs do to all blocks at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import Floats, sum_in_order
+from ..model.objective import Stats, Weights, join_stats, jump_costs
+from ..model.process import Params, Process
+from ..model.propagator import Propagator
+from .block import Block, Dwells
+from .draw import Drawn, begin, draw
+from .engine import Engine, Held
+from .smooth import Expected, agree, expect, smooth, weigh
+from .sweep import Search, blank, sweep
+
+if TYPE_CHECKING:
+    from ..data.panel import Panel
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Blocks held by an engine, and the little that must be known of all of them together.
+
+    Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here.
+    """
+
+    held: Held
+    weights: Floats
+    longest_gap: float
+
+    @classmethod
+    def of(cls, engine: Engine, panel: Panel, x: Floats) -> Sequences:
+        """The sequences of a panel whose encoded values are x (n, D)."""
+        return cls.hold(engine, Block.of(panel, x))
+
+    @classmethod
+    def hold(cls, engine: Engine, block: Block) -> Sequences:
+        """The sequences of one block, cut for the engine."""
+        return cls(engine.hold(block.cut()), block.weights, block.longest_gap)
+
+    def no_jumps(self) -> Any:
+        """Trajectories to begin with: without jumps."""
+        return self.held.run(blank, None)[0]
+
+    def fetch(self, dwells: Any) -> Dwells:
+        """Trajectories of all sequences, brought here."""
+        return Dwells.join(self.held.fetch(dwells))
+
+    def sweep(self, dwells: Any, params: Params, weights: Weights, search: Search) -> tuple[Any, Stats]:
+        """Best trajectories, going on from `dwells`, and their statistics joined in order."""
+        costs = jump_costs(params.transition_probs, weights.transition)
+        dwells, parts = self.held.run(sweep, dwells, params, costs, weights, search)
+        return dwells, join_stats(parts)
+
+    def decode(self, params: Params, weights: Weights, search: Search) -> tuple[Any, Stats]:
+        """Best trajectories from the parameters alone."""
+        return self.sweep(self.no_jumps(), params, weights, search)
+
+    def _propagator(self, process: Process) -> Propagator:
+        return Propagator.of(process, self.longest_gap)
+
+    def smooth(self, process: Process) -> tuple[Floats, Floats]:
+        """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
+        posterior, log_lik = zip(*self.held.run(smooth, None, self._propagator(process))[1], strict=True)
+        return np.concatenate(posterior), np.concatenate(log_lik)
+
+    def log_likelihood(self, process: Process) -> float:
+        """Weighted log-likelihood of all sequences."""
+        return float(self.weights @ np.concatenate(self.held.run(weigh, None, self._propagator(process))[1]))
+
+    def agreement(self, dwells: Any, process: Process) -> Floats:
+        """(M, M) posterior weight of each state over the rows where trajectories are in each."""
+        return np.asarray(sum_in_order(self.held.run(agree, dwells, self._propagator(process))[1]))
+
+    def expect(self, process: Process) -> Expected:
+        """Expected statistics of all sequences, joined in order."""
+        return Expected.join(self.held.run(expect, None, self._propagator(process))[1])
+
+    def begin_paths(self, rng: np.random.Generator, jumps: int) -> Any:
+        """Paths to draw from: as many possible jumps in every gap, and random numbers of its own for each block."""
+        return self.held.run(begin, self.held.put(list(rng.spawn(len(self.held)))), jumps)[0]
+
+    def draw(self, paths: Any, process: Process, *, fresh: bool = False) -> tuple[Any, Drawn]:
+        """New paths given the parameters, and what follows from them."""
+        paths, parts = self.held.run(draw, paths, process, fresh)
+        return paths, Drawn.join(parts)
+
+    def fetch_paths(self, paths: Any) -> Dwells:
+        """Drawn paths of all sequences, brought here."""
+        return Dwells.join([own.dwells for own in self.held.fetch(paths)])

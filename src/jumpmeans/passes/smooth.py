@@ -1,0 +1,92 @@
+"""Probabilities of a process given all observations: of the states at the rows, and of all that was not seen."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Floats, sum_in_order
+from ..kernels.expectations import expect_block
+from ..kernels.forward_backward import smooth_block
+from ..model.process import Process
+from ..model.propagator import Propagator
+from .block import Block, Dwells
+
+
+class Expected(NamedTuple):
+    """Expected statistics of the process given all observations, weighted; those of blocks add up in order.
+
+    integrals : (M, M) Σ R: diagonal = time in each state, times q_ij = number of jumps; first : (M,) first states;
+    emission : statistics of each column under soft assignment; log_lik : (S,) log-likelihood of each sequence.
+    """
+
+    integrals: Floats
+    first: Floats
+    emission: tuple[Any, ...]
+    log_lik: Floats
+
+    @classmethod
+    def join(cls, parts: list[Expected]) -> Expected:
+        """Expected statistics of all blocks, added in their order."""
+        return cls(
+            sum_in_order([part.integrals for part in parts]),
+            sum_in_order([part.first for part in parts]),
+            tuple(sum_in_order(list(column)) for column in zip(*(part.emission for part in parts), strict=True)),
+            np.concatenate([part.log_lik for part in parts]),
+        )
+
+
+def posterior_of(block: Block, propagator: Propagator) -> tuple[Floats, Floats]:
+    """Posterior (n, M) of the rows of a block, and log-likelihood (S,) of its sequences."""
+    process = propagator.process
+    posterior, log_lik = np.empty((len(block.tau), len(process.rates))), np.zeros(block.n_sequences)
+    where = smooth_block(
+        block.tau, block.offsets, process.emission.unit_log_density(block.x), process.initial_probs,
+        *propagator.tables, posterior, log_lik,
+    )  # fmt: skip
+    if where[0] >= 0:
+        raise block.no_path(where[0], where[1])
+    return posterior, log_lik - log_units(block, process)
+
+
+def log_units(block: Block, process: Process) -> Floats:
+    """(S,) what the units that densities are per add to the log-likelihood of each sequence."""
+    return np.asarray(np.add.reduceat(process.emission.log_units(block.x), block.offsets[:-1]))
+
+
+def smooth(block: Block, _: None, propagator: Propagator) -> tuple[None, tuple[Floats, Floats]]:
+    """The pass behind `predict_proba`: posterior of the rows, log-likelihood of the sequences."""
+    return None, posterior_of(block, propagator)
+
+
+def weigh(block: Block, _: None, propagator: Propagator) -> tuple[None, Floats]:
+    """Log-likelihood (S,) of the sequences alone."""
+    return None, posterior_of(block, propagator)[1]
+
+
+def agree(block: Block, dwells: Dwells, propagator: Propagator) -> tuple[Dwells, Floats]:
+    """(M, M) posterior weight of each state over the rows where trajectories are in each."""
+    posterior = posterior_of(block, propagator)[0] * block.row_weights[:, None]
+    states = dwells.row_states(block.offsets)
+    M = posterior.shape[1]
+    return dwells, np.array([posterior[states == m].sum(axis=0) for m in range(M)])
+
+
+def expect(block: Block, _: None, propagator: Propagator) -> tuple[None, Expected]:
+    """The pass of an EM step: expected statistics."""
+    process = propagator.process
+    M = len(process.rates)
+    posterior, log_lik = np.empty((len(block.tau), M)), np.zeros(block.n_sequences)
+    S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)
+    where = expect_block(
+        block.tau, block.offsets, block.ends, block.weights,
+        process.emission.unit_log_density(block.x), process.initial_probs, *propagator.tables, *propagator.eigen,
+        posterior, log_lik, S, R, first,
+    )  # fmt: skip
+    if where[0] >= 0:
+        raise block.no_path(where[0], where[1])
+    log_lik -= log_units(block, process)
+    posterior *= block.row_weights[:, None]
+    emission = process.emission.soft_stats(block.x, posterior)
+    return None, Expected(R + propagator.transform(S), first, emission, log_lik)

@@ -1,0 +1,76 @@
+"""A sweep: decode every sequence of a block, place its jumps, gather statistics."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Floats, Ints, totals
+from ..kernels.sweep import sweep_block
+from ..model.objective import Stats, Weights
+from ..model.process import Params
+from .block import Block, Dwells
+
+# Rounds of decoding and jump times after which a closing decode stops in any case.
+MAX_ROUNDS = 100
+BEAM_PER_GAP = 8
+
+
+class Search(NamedTuple):
+    """How jumps are looked for: candidates per gap at first, at most, and the paper's choices.
+
+    rounds : 1 for a sweep of a fit; more alternate decoding and jump times to a fixed point.
+    free_end : 1 if the running dwell costs nothing, as in the nonparametric objective as printed.
+    """
+
+    base: int
+    per_gap: int
+    beam: int
+    first_running: int
+    rounds: int = 1
+    free_end: int = 0
+
+
+def blank(block: Block, _: None) -> tuple[Dwells, None]:
+    """The pass that lays down trajectories without jumps."""
+    return Dwells.blank(block), None
+
+
+def sweep(
+    block: Block, dwells: Dwells, params: Params, costs: Floats, weights: Weights, search: Search
+) -> tuple[Dwells, Stats]:
+    """Best trajectories under the parameters, going on from `dwells`, and their statistics.
+
+    `costs` (M, M) are those of the jumps.
+    """
+    M, S = params.emission.n_states, block.n_sequences
+    # the kernel works in room for all jumps that a sequence may have
+    slots = np.concatenate([[0], np.cumsum(1 + search.per_gap * block.gap_counts)])
+    counts = np.diff(dwells.offsets)
+    states, starts, rows = np.zeros(slots[-1], np.int32), np.zeros(slots[-1]), np.zeros(slots[-1], np.int32)
+    here = places(slots, dwells.offsets)
+    states[here], starts[here], rows[here] = dwells.states, dwells.starts, dwells.rows
+    row_states = np.zeros(len(block.tau), np.int32)
+    exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
+    run_state, run_time = np.full((S, 2), -1, np.int32), np.zeros((S, 2))
+    where = sweep_block(
+        block.tau, block.seen, block.offsets, block.ends, block.weights,
+        params.emission.cost(block.x, weights.emission), params.rates, costs, tuple(search),
+        slots, states, starts, rows, counts,
+        row_states, exits, time, log_time, jumps, run_state, run_time,
+    )  # fmt: skip
+    if where[0] >= 0:  # found after the row that no state could explain
+        raise block.no_path(where[0], where[1] - 1)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    here = places(slots, offsets)
+    found = Dwells(offsets, states[here], starts[here], rows[here])
+    emission = params.emission.stats(block.x, row_states, block.row_weights)
+    first = totals(found.states[offsets[:-1]], block.weights, M)
+    return found, Stats(exits, time, log_time, jumps, run_state, run_time, block.weights, emission, first)
+
+
+def places(slots: Ints, offsets: Ints) -> Ints:
+    """(n_dwells,) where the dwells of each sequence lie in the room that begins at its slot."""
+    counts = np.diff(offsets)
+    return np.repeat(slots[:-1] - offsets[:-1], counts) + np.arange(offsets[-1])
