@@ -207,7 +207,7 @@ def test_explicit_numbers_reproduce_the_papers_update():
         exits[s] += 1
     last = table[table.running].iloc[0]
     s = model.states_.tolist().index(last.state)
-    if model.rates_[s] * (last.end - last.start) >= 1:
+    if model.objective_params_.rates[s] * (last.end - last.start) >= 1:
         time[s] += last.end - last.start
         exits[s] += 1
     np.testing.assert_allclose(model.objective_params_.rates, (1 + exits) / (0.5 + time), rtol=1e-5)
