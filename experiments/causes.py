@@ -13,7 +13,7 @@ from tasks import Task
 
 import jumpmeans as jm
 from jumpmeans.comparators import MostCommon
-from jumpmeans.model.process import Params
+from jumpmeans.model.params import Params
 
 MCMC_SETS = ("synthetic_1", "synthetic_2_dense", "ms")
 PARAMETERS = {"printed": "JUMP-means as printed", "plain": "JUMP-means, our weights", "em": "EM", "true": "the truth"}

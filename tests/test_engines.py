@@ -13,7 +13,7 @@ import jumpmeans as jm
 from jumpmeans.engines import get_engine
 from jumpmeans.engines.base import Dwells, Search, Sequences
 from jumpmeans.model.objective import Weights, join_stats
-from jumpmeans.model.process import Params
+from jumpmeans.model.params import Params
 
 JIT_ON = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
@@ -55,7 +55,7 @@ def test_threads_change_no_bit(family, search, panels):
                 "rates": model.rates_,
                 "P": model.transition_probs_,
                 "process": model.process_.rates,
-                "Q": model.process_.generator(),
+                "Q": model.process_.rate_matrix,
                 "proba": model.predict_proba(panel),
                 "at": model.predict_proba(panel, at=([3, 700, 1499], [0.1, 2.0, 1.7])),
                 "value": model.predict_value(panel, "posterior"),

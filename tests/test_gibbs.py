@@ -90,7 +90,7 @@ def exact_statistics(process, times, end, lik):
 
     Jumps and times in a gap come from the integral of e^{Qu} e_i e_j' e^{Q(t-u)} (Van Loan's block matrix).
     """
-    Q, M, L = process.generator(), len(process.rates), len(times)
+    Q, M, L = process.rate_matrix, len(process.rates), len(times)
     gaps = np.diff(np.concatenate([[0.0], times, [end]]))
     ahead = [process.initial_probs @ expm(Q * gaps[0])]
     for k in range(1, L):

@@ -16,7 +16,7 @@ from jumpmeans.emissions import FAMILIES, Record
 from jumpmeans.engines.base import Dwells, Search, Sequences
 from jumpmeans.fit.descent import minimise
 from jumpmeans.model.objective import Weights, evaluate
-from jumpmeans.model.process import Params
+from jumpmeans.model.params import Params
 from jumpmeans.model.updates import exact_rates, transition_rows, uniform_rows
 
 SEEDS = st.integers(0, 2**32 - 1)

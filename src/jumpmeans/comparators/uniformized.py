@@ -73,7 +73,7 @@ def draw_paths(
     """New paths given the parameters; `fresh` ones jump only where the current ones may."""
     M = len(process.rates)
     rate = UNIFORMIZATION * float(process.rates.max())
-    B = np.eye(M) + (process.generator() / rate if rate > 0 else 0.0)
+    B = np.eye(M) + (process.rate_matrix / rate if rate > 0 else 0.0)
     both = np.stack([B, B.T])
     seen = np.asarray(np.isfinite(sequences.x).any(axis=1))
     lik = np.exp(log_density - log_density.max(axis=1, keepdims=True))

@@ -18,7 +18,8 @@ from ..kernels.expectations import expect_block
 from ..kernels.forward_backward import power_tables, smooth_block
 from ..kernels.sweep import sweep_block
 from ..model.objective import Stats, Weights
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -192,7 +193,7 @@ class Propagator:
     @classmethod
     def of(cls, process: Process, longest_gap: float) -> Propagator:
         """Tables for gaps up to the longest one."""
-        Q = process.generator()
+        Q = process.rate_matrix
         unit = power_of_two(float(process.rates.max()))  # so that the unit of time cannot change a digit
         eigenvalues, V = (part.astype(np.complex128) for part in np.linalg.eig(Q / unit))
         eigenvalues *= unit

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..arrays import Floats
 from ..model.objective import Stats, Weights, join_stats, jump_costs
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 from .base import (
     Dwells,
     Expected,

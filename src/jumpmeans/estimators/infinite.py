@@ -31,7 +31,7 @@ from ..fit.setup import (
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
 from ..model.objective import Weights
-from ..model.process import Params
+from ..model.params import Params
 from ..model.structure import Structure
 from ..progress import status
 from .jump_model import JumpModel

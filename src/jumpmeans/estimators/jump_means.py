@@ -25,7 +25,7 @@ from ..fit.setup import (
 )
 from ..fit.start import start_emission, start_rows
 from ..model.objective import Weights
-from ..model.process import Params
+from ..model.params import Params
 from ..model.structure import Structure
 from ..progress import status
 from .jump_model import JumpModel

@@ -20,7 +20,8 @@ from ..fit.em_steps import em_steps
 from ..fit.publish import estimate_process, publish_trajectories, shown_on_trajectories
 from ..fit.setup import PSEUDO_COUNT, check_choice, check_count
 from ..model.objective import Cost, Stats, Weights
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 from ..model.updates import transition_rows
 from ..progress import History
 from .read_out import MarkovReadOut, as_panel, no_path

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..data.panel import Panel
 from ..engines.base import Dwells, Engine, Sequences
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 from ..progress import History
 from .descent import Run, descend
 from .em_steps import em_steps

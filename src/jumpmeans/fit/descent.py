@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats
 from ..engines.base import Dwells, Engine, Search, Sequences
 from ..model.objective import Cost, Stats, Weights, evaluate
-from ..model.process import Params
+from ..model.params import Params
 from ..model.updates import exact_rates, shared_rows, transition_rows, used_moves
 from ..progress import History, say
 

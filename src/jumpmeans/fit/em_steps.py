@@ -31,7 +31,7 @@ def maximise(
     `floors` (D,) the least spread of each column (`Column.with_scale`).
     """
     time = np.maximum(np.diag(expected.integrals), 0.0)
-    jumps = np.maximum(process.generator() * expected.integrals, 0.0)
+    jumps = np.maximum(process.rate_matrix * expected.integrals, 0.0)
     np.fill_diagonal(jumps, 0.0)
     exits = jumps.sum(axis=1)
     if exits.sum() > 0:

@@ -18,7 +18,7 @@ from ..arrays import Floats, Ints, totals
 from ..emissions import Record
 from ..engines.base import Dwells, Sequences
 from ..model.objective import Stats, Weights, evaluate
-from ..model.process import Params
+from ..model.params import Params
 from .descent import Model, minimise
 
 # Lloyd steps of a split by emissions.

@@ -11,7 +11,8 @@ from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines.base import Dwells, Engine, Sequences
 from ..model.objective import Stats
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 from ..model.updates import transition_rows
 
 # The posterior is looked at so many blocks of rows at a time: all of it would be most of the memory of a fit.
