@@ -163,7 +163,7 @@ class Process:
         time_unit : str, optional
             Unit of time to show, such as "year".
         """
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             mean = 1.0 / self.rates
         return Table(
             mean[:, None], self.states, np.array(["mean"]), "state", "dwell", "time in a state, each visit", time_unit
