@@ -349,8 +349,15 @@ def test_readouts_agree(hidden, fitted):
     np.testing.assert_array_equal(path.start_times, fitted.decode(panel).start_times)
     with pytest.raises(ValueError, match="predict_value_proba needs one column of labels"):
         fitted.predict_value_proba(panel)
-    with pytest.raises(ValueError, match="method must be 'posterior' for Gibbs, got 'trajectory'"):
-        fitted.predict_value(panel, method="trajectory")
+    # the other way to read a value: what the most probable state shows
+    shown = fitted.process_.emission.means[fitted.predict(panel)]
+    np.testing.assert_array_equal(fitted.predict_value(panel, method="trajectory"), shown)
+    for method in ("posterior", "trajectory"):
+        rows = ([1, 0], [panel.times[panel.offsets[1]], panel.times[2]])
+        asked = fitted.predict_value(panel, method, at=rows)
+        np.testing.assert_allclose(asked, fitted.predict_value(panel, method)[[panel.offsets[1], 2]], rtol=1e-9)
+    with pytest.raises(ValueError, match=r"method must be one of .* got 'mode'"):
+        fitted.predict_value(panel, method="mode")
 
 
 def test_predictions_average_over_samples():

@@ -1,5 +1,4 @@
 """The infinite model, a hierarchical gamma-exponential process, and a Markov chain on its posterior.
-from ..arrays import Floats, Ints
 
 The model (Saeedi and Bouchard-Côté 2011; section 4 of Huggins et al. 2015), with H_0 the prior of a state's emission:
 
@@ -94,9 +93,7 @@ class InfiniteSample(NamedTuple):
             Q = np.vstack([self.rates, np.append(self.base[:M] / self.prior_time, 0.0)])
             first = self.first
             emission = join_columns(self.emission, unseen)
-        rates = Q.sum(axis=1)
-        P = Q / np.where(rates > 0, rates, 1.0)[:, None]
-        return Process(rates, P, first / first.sum(), Record([emission]))
+        return Process.from_generator(Q, first / first.sum(), Record([emission]))
 
     def permute(self, order: Ints) -> InfiniteSample:
         """The same sample with state order[i] in place i."""

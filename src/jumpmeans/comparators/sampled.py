@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from ..data.asked import insert_asked
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..emissions import Categorical, Column, Direct, Gaussian
@@ -19,6 +20,7 @@ from ..engines.base import Dwells, NoPathError, Sequences
 from ..errors import InfeasibleError
 from ..estimators.read_out import MarkovReadOut, as_panel
 from ..fit.publish import publish_trajectories
+from ..fit.setup import check_choice
 from ..model.process import Process
 from ..progress import track
 from .uniformized import Paths, draw_paths
@@ -64,32 +66,37 @@ class SampledReadOut(MarkovReadOut):
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
 
-    def predict_value(self, panel: Any, method: str = "posterior") -> NDArray[Any]:
+    def predict_value(self, panel: Any, method: str = "posterior", at: Any = None) -> NDArray[Any]:
         """The observation each row should show, in the caller's row order.
 
         Parameters
         ----------
         panel : Panel or frame
-        method : "posterior"
-            The only one here: predictive distributions averaged over the kept samples (the Bayes estimator), then
-            the mean, or the most probable label or symbol. Labels of the states do not matter to it.
+        method : "posterior" or "trajectory"
+            Predictive distributions averaged over the kept samples (the Bayes estimator), then the mean, or the most
+            probable label or symbol; labels of the states do not matter to it. Or what the most probable state of
+            each row shows under `process_`: a sampler has no best trajectory.
+        at : mapping {id: times} or pair (ids, times), optional
+            Times to read at, within or beyond the window; by default every row of the panel.
 
         Returns
         -------
         values : (n,), or (n, D) for D columns
+            With `at`, in the order asked for.
         """
         self._check_fitted()
-        if method != "posterior":
-            raise ValueError(
-                f"method must be 'posterior' for {type(self).__name__}, got {method!r}; "
-                "a sampler has no best trajectory."
-            )
+        check_choice("method", method, ("posterior", "trajectory"))
         panel = as_panel(panel)
-        columns = self.process_.emission.columns
-        parts = [best_value(c, t) for c, t in zip(columns, self._predictive(panel), strict=True)]
-        if len(parts) > 1 and any(part.dtype.kind not in "fiu" for part in parts):
-            parts = [part.astype(object) for part in parts]
-        return panel.to_caller_order(parts[0] if len(parts) == 1 else np.column_stack(parts))
+        wide, asked = (panel, None) if at is None else insert_asked(panel, at)
+        if method == "trajectory":
+            values = self._shown()[self._row_states(wide)]
+        else:
+            columns = self.process_.emission.columns
+            parts = [best_value(c, t) for c, t in zip(columns, self._predictive(wide), strict=True)]
+            if len(parts) > 1 and any(part.dtype.kind not in "fiu" for part in parts):
+                parts = [part.astype(object) for part in parts]
+            values = parts[0] if len(parts) == 1 else np.column_stack(parts)
+        return wide.to_caller_order(values) if asked is None else values[asked]
 
     def predict_value_proba(self, panel: Any) -> Floats:
         """Chances of the labels or symbols at each row, averaged over the kept samples.
