@@ -11,7 +11,7 @@ from lab import NAMES, SETS, by_hand, compare, errors, fit, load, mean_and_error
 from tasks import Task
 
 import jumpmeans as jm
-from jumpmeans.evaluation.scores import match_labels
+from jumpmeans.evaluation import match_labels
 
 METHODS = ("by_hand", "em", "mcmc", "plain", "refined")
 

@@ -10,7 +10,7 @@ from jumpmeans.comparators.diagnostics import split_r_hat
 def test_r_hat_of_four_draws_by_hand():
     """One chain 1, 2, 3, 4: halves (1, 2) and (3, 4), each of n = 2.
 
-    Ranks r have the scores z = Φ^{-1}((r - 3/8) / 4.25): -b, -a, a, b with a = .2993, b = 1.0478. Within: (b - a)²/2;
+    Ranks r have the scores z = Φ^{-1}((r - 3/8) / 4.25): -b, -a, a, b with a = .2993, b = 1.0491. Within: (b - a)²/2;
     means ± (a + b)/2, so between: (a + b)²/2; R̂² = (n - 1)/n + between / within. Distances to the median are equal
     in both halves, and their R̂ is below 1. Caught: R̂ without (n - 1)/n, 2.058 instead of 1.932.
     """
