@@ -14,7 +14,7 @@ import numpy as np
 import jumpmeans as jm
 from jumpmeans.engines import Threads
 from jumpmeans.model.objective import Weights
-from jumpmeans.model.process import Params
+from jumpmeans.model.params import Params
 from jumpmeans.passes import Search, Sequences
 
 

@@ -147,6 +147,60 @@ def test_slow_signals_get_wide_kernels_and_fast_ones_narrow(rng):
     assert chosen[0] < 0.5 < 2.0 < chosen[1] < 20 < chosen[2] == np.inf
 
 
+def test_values_and_times_beyond_the_square_root_of_floats(rng):
+    """In units of 1e300 the same answers as in units of 1; was an OverflowError from 1e154 on."""
+    t, x = np.cumsum(rng.exponential(size=30)), rng.normal(size=30)
+    x[::4] = NAN
+    plain = KernelSmoother().fit(one(t, x))
+    for time_unit, value_unit in ((1.0, 1e155), (1.0, 1e300), (2.0**990, 1.0), (2.0**-990, 1e300)):
+        model = KernelSmoother().fit(one(t * time_unit, x * value_unit))
+        np.testing.assert_allclose(model.bandwidths_, plain.bandwidths_ * time_unit, rtol=1e-12)
+        expected = plain.predict_value(one(t, x)) * value_unit
+        np.testing.assert_allclose(model.predict_value(one(t * time_unit, x * value_unit)), expected, rtol=1e-12)
+        assert not np.isnan(model.leave_one_out_[0][1]).any()
+
+
+def test_gaps_of_all_sizes_give_finite_answers():
+    # caught: the difference of two infinite squares, which is no number
+    panel = one([0, 1e-300, 2e-300, 1.0, 2.0, 1e300, 1.1e300], [1.0, NAN, 2.0, 3.0, NAN, 4.0, NAN])
+    for width in ("auto", 1e-300, 1.0, 1e300, np.inf):
+        out = KernelSmoother(bandwidth=width).fit(panel).predict_value(panel)
+        assert np.all((out >= 1) & (out <= 4))
+    np.testing.assert_array_equal(KernelSmoother(bandwidth=1.0).fit(panel).predict_value(panel)[5:], [4, 4])
+
+
+# ------------------------------------------------------------------------------------- one contract of reading
+
+
+def test_values_at_any_time():
+    panel = jm.Panel.from_arrays([0, 4, 0, 2], [1.0, 3.0, 8.0, NAN], ids=["a", "a", "b", "b"])
+    at = {"b": [5.0, -1.0], "a": [1.0, 4.0]}
+    expected = {
+        MostCommon: [3, 3, 3, 3],
+        CarriedForward: [8, 8, 1, 3],
+        Interpolation: [8, 8, 1.5, 3],
+    }
+    for method, values in expected.items():
+        model = method().fit(panel)
+        np.testing.assert_allclose(model.predict_value(panel, at=at), values, rtol=1e-15)
+        pair = model.predict_value(panel, at=(["a", "b"], [4.0, 5.0]))
+        np.testing.assert_allclose(pair, [values[3], values[0]], rtol=1e-15)
+    smooth = KernelSmoother(bandwidth=1.0).fit(panel)
+    by_hand = plain_smoother(np.array([0.0, 4.0]), np.array([1.0, 3.0]), np.array([1.0, 4.0]), 1.0)
+    np.testing.assert_allclose(smooth.predict_value(panel, at=at), [8, 8, *by_hand], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("labels", [False, True])
+def test_asking_at_the_rows_is_asking_for_the_rows(method, labels, rng):
+    panel = ragged(rng, labels=labels)
+    model = method().fit(panel)
+    frame = panel.to_frame()
+    asked = model.predict_value(panel, at=(frame["id"], frame["time"]))
+    np.testing.assert_array_equal(asked, model.predict_value(panel))
+    np.testing.assert_array_equal(model.predict_value(panel, "trajectory"), model.predict_value(panel, "posterior"))
+
+
 # ---------------------------------------------------------------------------------------------------- laws
 
 
@@ -271,6 +325,12 @@ def test_predict_proba_of_a_sequence_without_values_is_the_most_common_label():
         (lambda p: KernelSmoother(bandwidth=0.0).fit(p), "bandwidth must be 'auto' or a positive number, got 0.0"),
         (lambda p: KernelSmoother(bandwidth="wide").fit(p), "bandwidth must be 'auto' .* got 'wide'"),
         (lambda p: MostCommon(bins=[3, 1]).fit(p), r"bins must be rising bounds .* got \[3, 1\]"),
+        (lambda p: MostCommon(bins=[]).fit(p), r"bins must be rising bounds .* got \[\]"),
+        (lambda p: MostCommon(bins=["low"]).fit(p), r"bins must be rising bounds .* got \['low'\]"),
+        (lambda p: MostCommon().fit(p).predict_value(p, "mode"), "method must be one of .* got 'mode'"),
+        (lambda p: MostCommon().fit(p).predict_value(p, at={}), "at must ask for at least one time, got none"),
+        (lambda p: MostCommon().fit(p).predict_value(p, at={1: []}), "at must ask for at least one time, got none"),
+        (lambda p: MostCommon().fit(p).predict_value(p, at=3), r"at must be {id: times} or a pair .* got int"),
         (lambda p: MostCommon(bins={"sys": [1]}).fit(p), r"bins must name columns among \['value'\], got \['sys'\]"),
         (lambda p: MostCommon(emission="normal").fit(p), "emission must be one of"),
         (lambda p: KernelSmoother().fit(p).predict_proba(p), "predict_proba needs a single column of labels"),

@@ -68,7 +68,7 @@ def test_probabilities_and_process(name):
     probs = model.predict_proba(MASKED)
     assert probs.shape == (PANEL.n_observations, 2)
     np.testing.assert_allclose(probs.sum(axis=1), 1.0, rtol=1e-9)
-    np.testing.assert_allclose(model.process_.generator().sum(axis=1), 0.0, atol=1e-9)
+    np.testing.assert_allclose(model.process_.rate_matrix.sum(axis=1), 0.0, atol=1e-9)
     assert len(model.history_) >= 1 and np.all(np.diff(model.history_.wall_times) >= 0)
     later = model.predict_proba(MASKED, at={MASKED.ids[0]: [0.0, 50.0]})
     assert later.shape == (2, 2)

@@ -69,7 +69,7 @@ def process_like(process, Q):
 
 def slope_in_log_rates(process, panel, h=1e-4):
     """Gradient of the log-likelihood in the logarithm of every positive rate, by central differences."""
-    Q = process.generator()
+    Q = process.rate_matrix
     slopes = []
     for i, j in zip(*np.nonzero(np.where(np.eye(len(Q)), 0.0, Q)), strict=True):
         sides = []
@@ -105,7 +105,7 @@ def test_equals_msm(name):
         process = process.permute(np.argsort(model.emission_.probs.argmax(axis=1)))
         np.testing.assert_allclose(process.emission.probs, golden["emission"], atol=1e-4)
         np.testing.assert_allclose(process.initial_probs, golden["initial"][0], atol=1e-4)
-    np.testing.assert_allclose(process.generator(), golden["generator"], rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(process.rate_matrix, golden["generator"], rtol=1e-4, atol=1e-12)
     assert np.abs(slope_in_log_rates(model.process_, panel)).max() < 1e-4
 
 
@@ -148,7 +148,7 @@ def test_equals_numerical_maximisation(family):
         return total
 
     p = model.process_
-    Q = p.generator()
+    Q = p.rate_matrix
     with np.errstate(divide="ignore"):
         ours = np.log(np.maximum([Q[cell] for cell in free], 1e-12))
         start = np.log(np.maximum(p.initial_probs, 1e-12))
@@ -217,7 +217,7 @@ def test_slope_is_the_gradient(family):
     task = Task(sequences, moves, np.zeros(1))
     here = look(task, process)
     terrain = Terrain.at(here, moves)
-    np.testing.assert_allclose(rebuild(terrain.u, here.image, task).generator(), process.generator(), rtol=1e-13)
+    np.testing.assert_allclose(rebuild(terrain.u, here.image, task).rate_matrix, process.rate_matrix, rtol=1e-13)
     slope = np.empty(len(terrain.u))
     for k in range(len(terrain.u)):
         h = 1e-5 * np.eye(len(terrain.u))[k]
@@ -230,7 +230,7 @@ def test_leaps_reach_the_same_maximum_sooner():
     panel = panel_of("direct", n_sequences=100)
     fast, plain = (EM(emission="direct", accelerate=a, tol=1e-11, max_iter=5000).fit(panel) for a in (True, False))
     assert fast.log_likelihood_ >= plain.log_likelihood_ - 1e-6
-    np.testing.assert_allclose(fast.process_.generator(), plain.process_.generator(), atol=1e-3)
+    np.testing.assert_allclose(fast.process_.rate_matrix, plain.process_.rate_matrix, atol=1e-3)
     assert fast.n_iter_ < plain.n_iter_ / 2
 
 
@@ -240,7 +240,7 @@ def test_a_maximum_is_a_fixed_point():
     again = EM(start=model, **TIGHT).fit(panel)
     assert again.n_iter_ <= 3
     assert again.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-12)
-    np.testing.assert_allclose(again.process_.generator(), model.process_.generator(), atol=1e-5)
+    np.testing.assert_allclose(again.process_.rate_matrix, model.process_.rate_matrix, atol=1e-5)
 
 
 # ----------------------------------------------------------------------- laws
@@ -256,7 +256,7 @@ def test_weight_counts_as_copies():
     copies = jm.Panel.from_arrays(panel.times[rows], panel.values[rows, 0], number)
     one, other = (EM(3, emission="gaussian", **TIGHT).fit(data) for data in (heavy, copies))
     assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-11)
-    np.testing.assert_allclose(one.process_.generator(), other.process_.generator(), atol=1e-5)
+    np.testing.assert_allclose(one.process_.rate_matrix, other.process_.rate_matrix, atol=1e-5)
     np.testing.assert_allclose(one.emission_.sds, other.emission_.sds, rtol=1e-5)
 
 
@@ -271,7 +271,7 @@ def test_nothing_seen_says_nothing():
     bare = jm.Panel.from_arrays(panel.times[seen], labels[seen], ids[seen])
     one, other = (EM(emission="direct", **TIGHT).fit(data) for data in (wide, bare))
     assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, abs=1e-9)
-    np.testing.assert_allclose(one.process_.generator(), other.process_.generator(), atol=1e-4)
+    np.testing.assert_allclose(one.process_.rate_matrix, other.process_.rate_matrix, atol=1e-4)
 
 
 @pytest.mark.parametrize("family", ["direct", "gaussian"])
@@ -284,14 +284,14 @@ def test_unit_of_time(family):
         for t in (24.0 * panel.times, panel.times)
     )
     assert hours.log_likelihood_ == pytest.approx(days.log_likelihood_, rel=1e-10)
-    np.testing.assert_allclose(24.0 * hours.process_.generator(), days.process_.generator(), atol=1e-5)
+    np.testing.assert_allclose(24.0 * hours.process_.rate_matrix, days.process_.rate_matrix, atol=1e-5)
 
 
 def test_threads_change_no_bit():
     panel = panel_of("gaussian", n_sequences=200)
     one, two = (EM(3, emission="gaussian", engine=Threads(n), tol=1e-4, n_init=2).fit(panel) for n in (1, 2))
     assert np.array_equal(one.history_.values, two.history_.values)
-    assert np.array_equal(one.process_.generator(), two.process_.generator())
+    assert np.array_equal(one.process_.rate_matrix, two.process_.rate_matrix)
 
 
 # ---------------------------------------------------------- starts and masks
@@ -329,7 +329,7 @@ def test_start_from_a_process_with_zeros():
     closed = jm.Process([1.0, 1.0, 0.0], [[0, 1, 0], [1, 0, 0], [0, 0, 0]], [1, 0, 0])
     model = EM(start=closed, **TIGHT).fit(panel)
     scratch = EM(emission="direct", **TIGHT).fit(panel)
-    np.testing.assert_allclose(model.process_.generator(), scratch.process_.generator(), atol=1e-4)
+    np.testing.assert_allclose(model.process_.rate_matrix, scratch.process_.rate_matrix, atol=1e-4)
 
 
 def test_named_states_keep_their_names():
@@ -353,7 +353,7 @@ def test_forbidden_moves_stay_forbidden(family):
     structure = jm.Structure(allowed={0: [1], 1: [2]}, absorbing=[2])
     n_states = None if family == "direct" else 3
     model = EM(n_states, emission=family, structure=structure).fit(panel)
-    Q = model.process_.generator()
+    Q = model.process_.rate_matrix
     assert np.array_equal(Q != 0, [[True, True, False], [False, True, True], [False, False, False]])
     np.testing.assert_allclose(model.rates_, [0.4, 0.6, 0.0], rtol=0.25)
     assert not np.isnan(model.transition_probs_).any()
@@ -384,7 +384,7 @@ def test_rates_that_run_away_are_named():
     with pytest.warns(ConvergenceWarning, match="no maximum: the rate of state '[ab]' has run up to"):
         model = EM(emission="direct", tol=0.0, max_iter=2000).fit(panel)
     assert not model.converged_
-    assert np.isfinite(model.process_.generator()).all() and model.rates_.min() > 10
+    assert np.isfinite(model.process_.rate_matrix).all() and model.rates_.min() > 10
     share = np.mean(labels[1:] == "b")
     limit = log_likelihood(
         jm.Process([1e4 * share, 1e4 * (1 - share)], [[0, 1], [1, 0]], [1, 0], None, ["a", "b"]), panel
@@ -396,7 +396,7 @@ def test_states_never_left_have_rate_zero():
     panel = jm.Panel.from_arrays([0, 1, 2, 0, 1, 2], ["a", "a", "b", "b", "b", "b"], [1, 1, 1, 2, 2, 2])
     model = EM(emission="direct", tol=1e-12).fit(panel)
     assert model.rates_[1] < 1e-6 and model.rates_[0] > 0.1
-    assert not np.isnan(model.process_.generator()).any()
+    assert not np.isnan(model.process_.rate_matrix).any()
     still = EM(emission="direct").fit(jm.Panel.from_arrays([0, 1, 0, 1], ["a", "a", "b", "b"], [1, 1, 2, 2]))
     assert (still.rates_ < 1e-3).all()
 
@@ -457,7 +457,7 @@ def test_estimator_contract():
         first = model.fit(panel).process_
         assert model.n_states == 3 and model.get_params()["n_init"] == 2
         again = model.fit(panel).process_
-    assert np.array_equal(first.generator(), again.generator())
+    assert np.array_equal(first.rate_matrix, again.rate_matrix)
     assert model.states_.tolist() == [0, 1, 2]
     assert (np.diff(model.emission_.means) > 0).all()
 

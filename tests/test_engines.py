@@ -11,7 +11,7 @@ import pytest
 import jumpmeans as jm
 from jumpmeans.engines import get_engine
 from jumpmeans.model.objective import Weights, join_stats
-from jumpmeans.model.process import Params
+from jumpmeans.model.params import Params
 from jumpmeans.passes import Block, Search, Sequences
 
 JIT_ON = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
@@ -54,7 +54,7 @@ def test_threads_change_no_bit(family, search, panels):
                 "rates": model.rates_,
                 "P": model.transition_probs_,
                 "process": model.process_.rates,
-                "Q": model.process_.generator(),
+                "Q": model.process_.rate_matrix,
                 "proba": model.predict_proba(panel),
                 "at": model.predict_proba(panel, at=([3, 700, 1499], [0.1, 2.0, 1.7])),
                 "value": model.predict_value(panel, "posterior"),

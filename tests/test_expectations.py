@@ -46,7 +46,7 @@ def expect(process, panel, by_eigen=None):
 
 def integrals(process, panel):
     """The same by the reference, from the definition: times (M,), jumps (M, M) and first states (M,)."""
-    Q = process.generator()
+    Q = process.rate_matrix
     M = len(Q)
     times, jumps, first = np.zeros(M), np.zeros((M, M)), np.zeros(M)
     log_density = process.emission.log_density(process.emission.encode(panel))
@@ -63,7 +63,7 @@ def integrals(process, panel):
 def check(process, panel, by_eigen=None, rtol=1e-8):
     found = expect(process, panel, by_eigen)
     times, jumps, first = integrals(process, panel)
-    Q = process.generator()
+    Q = process.rate_matrix
     atol = rtol * max(times.sum(), 1e-300)
     np.testing.assert_allclose(np.diag(found.integrals), times, rtol=rtol, atol=atol)
     got = np.where(np.eye(len(Q), dtype=bool), 0.0, Q * found.integrals)
@@ -168,7 +168,7 @@ def test_barely_possible_rows(M, t):
     panel = jm.Panel.from_arrays([0.0, t], [0, M - 1], [0, 0])
     found = expect(process, panel)
     np.testing.assert_allclose(np.diag(found.integrals), t / M, rtol=2 * t)
-    jumps = (process.generator() * found.integrals)[np.arange(M - 1), np.arange(1, M)]
+    jumps = (process.rate_matrix * found.integrals)[np.arange(M - 1), np.arange(1, M)]
     np.testing.assert_allclose(jumps, 1.0, rtol=1e-12)
 
 
@@ -195,7 +195,7 @@ def test_time_is_kept(rng):
     values[panel.offsets[1:] - 1] = panel.values[panel.offsets[1:] - 1]
     found = expect(process, panel.with_values(values))
     assert np.trace(found.integrals) == pytest.approx((panel.end_times - panel.start_times).sum(), rel=1e-12)
-    jumps = np.where(np.eye(4), 0.0, process.generator() * found.integrals)
+    jumps = np.where(np.eye(4), 0.0, process.rate_matrix * found.integrals)
     first, last = panel.values[panel.offsets[:-1], 0], panel.values[panel.offsets[1:] - 1, 0]
     flow = np.bincount(last.astype(int), minlength=4) - np.bincount(first.astype(int), minlength=4)
     np.testing.assert_allclose(jumps.sum(axis=0) - jumps.sum(axis=1), flow, atol=1e-9)

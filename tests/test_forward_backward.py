@@ -214,7 +214,7 @@ def test_posterior_through_the_engine(rng):
     )
     sequences = Sequences.of(jm.engines.Threads(1), panel, process.emission.encode(panel))
     posterior, log_lik = sequences.smooth(process)
-    Q = process.generator()
+    Q = process.rate_matrix
     for i, (rows, start) in enumerate(((slice(0, 4), 0.0), (slice(4, 6), -1.0))):
         log_density = process.emission.log_density(values[rows])
         expected, expected_lik = reference.enumerate_posterior(
@@ -236,7 +236,7 @@ def test_the_longest_gap_may_be_anywhere(where):
     )  # fmt: skip
     sequences = Sequences.of(jm.engines.Threads(1), panel, process.emission.encode(panel))
     posterior, log_lik = sequences.smooth(process)
-    log_density, Q = process.emission.log_density(panel.values[11:]), process.generator()
+    log_density, Q = process.emission.log_density(panel.values[11:]), process.rate_matrix
     expected, expected_lik = reference.enumerate_posterior(np.array(last), log_density, process.initial_probs, Q)
     np.testing.assert_allclose(posterior[11:], expected, rtol=1e-10)
     assert log_lik[1] == pytest.approx(expected_lik, rel=1e-11)

@@ -90,7 +90,7 @@ def exact_statistics(process, times, end, lik):
 
     Jumps and times in a gap come from the integral of e^{Qu} e_i e_j' e^{Q(t-u)} (Van Loan's block matrix).
     """
-    Q, M, L = process.generator(), len(process.rates), len(times)
+    Q, M, L = process.rate_matrix, len(process.rates), len(times)
     gaps = np.diff(np.concatenate([[0.0], times, [end]]))
     ahead = [process.initial_probs @ expm(Q * gaps[0])]
     for k in range(1, L):
@@ -347,8 +347,15 @@ def test_readouts_agree(hidden, fitted):
     np.testing.assert_array_equal(path.start_times, fitted.decode(panel).start_times)
     with pytest.raises(ValueError, match="predict_value_proba needs one column of labels"):
         fitted.predict_value_proba(panel)
-    shown = fitted.process_.emission.state_values()[fitted.predict(panel)]
+    # the other way to read a value: what the most probable state shows
+    shown = fitted.process_.emission.means[fitted.predict(panel)]
     np.testing.assert_array_equal(fitted.predict_value(panel, method="trajectory"), shown)
+    for method in ("posterior", "trajectory"):
+        rows = ([1, 0], [panel.times[panel.offsets[1]], panel.times[2]])
+        asked = fitted.predict_value(panel, method, at=rows)
+        np.testing.assert_allclose(asked, fitted.predict_value(panel, method)[[panel.offsets[1], 2]], rtol=1e-9)
+    with pytest.raises(ValueError, match=r"method must be one of .* got 'mode'"):
+        fitted.predict_value(panel, method="mode")
 
 
 def test_predictions_average_over_samples():

@@ -16,7 +16,7 @@ from jumpmeans.fit.descent import Model, minimise
 from jumpmeans.fit.moves import Scene, class_stats, short_and_long, timeline, two_means
 from jumpmeans.fit.setup import sample_panel
 from jumpmeans.model.objective import Weights, evaluate
-from jumpmeans.model.process import Params
+from jumpmeans.model.params import Params
 from jumpmeans.passes import Block, Search, Sequences
 
 ONE = Threads(1)

@@ -16,7 +16,7 @@ from jumpmeans.emissions import FAMILIES, Record
 from jumpmeans.fit.descent import Model, minimise
 from jumpmeans.fit.setup import states_and_emission
 from jumpmeans.model.objective import Weights, evaluate
-from jumpmeans.model.process import Params
+from jumpmeans.model.params import Params
 from jumpmeans.model.updates import exact_rates, transition_rows, uniform_rows
 from jumpmeans.passes import Search, Sequences
 

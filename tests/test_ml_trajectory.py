@@ -370,14 +370,20 @@ TWO = jm.Process([0.5, 0.5], [[0, 1], [1, 0]])
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MLTrajectory(), "needs its parameters, and from one place"),
-        (MLTrajectory(TWO, start=1), "needs its parameters, and from one place"),
+        (MLTrajectory(), "needs its parameters, and from one place: .* got neither"),
+        (MLTrajectory(TWO, start=1), "needs its parameters, and from one place: .* got both"),
+        (MLTrajectory(start=TWO), "start must be a fitted model with a process_, got Process; give it as process="),
         (MLTrajectory(start=jm.JumpMeans(2)), "start must be a fitted model with a process_, got JumpMeans; fit it"),
         (MLTrajectory(jm.JumpMeans(2)), "process must be a jumpmeans.Process, got JumpMeans"),
         (MLTrajectory(TWO, max_jumps_per_gap=0), "max_jumps_per_gap must be 'auto' or an integer .* got 0"),
         (MLTrajectory(TWO, max_jumps_per_gap=1.5), "max_jumps_per_gap must be .* got 1.5"),
         (MLTrajectory(TWO, epsilon=0.0), "epsilon must be 'auto' or a finite number above 0, got 0.0"),
         (MLTrajectory(TWO, epsilon="tiny"), "epsilon must be 'auto' .* got 'tiny'"),
+        (MLTrajectory(TWO, epsilon=None), "epsilon must be 'auto' .* got None"),
+        (MLTrajectory(TWO, max_jumps_per_gap=True), "max_jumps_per_gap must be .* got True"),
+        (MLTrajectory(TWO, max_jumps_per_gap="many"), "max_jumps_per_gap must be .* got 'many'"),
+        # was a MemoryError
+        (MLTrajectory(TWO, max_jumps_per_gap=10**9), "max_jumps_per_gap=1000000000 of 2 states asks for 96 GB, more"),
     ],
 )
 def test_messages(model, message):

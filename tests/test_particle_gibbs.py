@@ -452,6 +452,8 @@ def test_refusals(easy):
         ({"n_iter": 0}, masked, "n_iter must be an integer of at least 1, got 0"),
         ({"burn_in": 300}, masked, "burn_in must be below n_iter=300, got 300"),
         ({"concentration": -1.0}, masked, "concentration must be 'auto' or a finite number > 0, got -1.0"),
+        # was 49 s, then a MemoryError
+        ({"concentration": 1e6}, masked, "concentration must be at most 1000, got 1000000.0: it would ask for more"),
         ({"prior_time": "long"}, masked, "prior_time must be 'auto' or a finite number > 0, got 'long'"),
     ):
         with pytest.raises(ValueError, match=message):

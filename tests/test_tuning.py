@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import jumpmeans as jm
 from jumpmeans import comparators as co
-from jumpmeans.evaluation.tuning import FACTORS
+from jumpmeans.evaluation.tune import FACTORS
 from jumpmeans.progress import quiet, track
 
 GAUSSIAN = jm.Process(
@@ -75,6 +75,7 @@ def test_the_table_is_complete(tuned):
         np.testing.assert_allclose(row["change_se"], difference.std(ddof=1) / np.sqrt(3), atol=1e-15)
     frame = tuned.to_frame()
     assert frame.columns.tolist() == columns and len(frame) == 4
+    assert tuned.to_frame("polars")["n_states"].to_list() == [1, 2, 3, 4]
 
 
 def test_the_error_is_that_of_the_same_hold_outs_for_all(tuned):
@@ -162,6 +163,70 @@ def test_an_infeasible_setting_does_not_stop_the_others():
     assert "must be able to explain every sequence" in found.trials[1]["message"] and found.best == {}
 
 
+class Moody(co.MostCommon):
+    """A model that fails by another error in each mood."""
+
+    def __init__(self, *, mood=None, bins=None, emission="auto"):
+        super().__init__(bins=bins, emission=emission)
+        self.mood = mood
+
+    def fit(self, panel, y=None):
+        if self.mood is not None:
+            raise self.mood("no mood to fit")
+        return super().fit(panel)
+
+
+def test_no_failure_of_a_setting_stops_the_others():
+    # caught: anything but a ValueError ended the search
+    moods = [TypeError, ValueError, ZeroDivisionError, MemoryError, AttributeError]
+    found = jm.tune(Moody(), MEASURED, {"mood": moods}, folds=2, n_jobs=1)
+    assert [row["message"] for row in found.trials] == [
+        "",
+        "TypeError: no mood to fit",
+        "no mood to fit",
+        "ZeroDivisionError: no mood to fit",
+        "MemoryError: no mood to fit",
+        "AttributeError: no mood to fit",
+    ]
+    assert found.best == {} and np.isnan([row["error"] for row in found.trials[1:]]).all()
+    with pytest.raises(ValueError, match="at least one setting must fit the data, got none: TypeError: no mood"):
+        jm.tune(Moody(mood=TypeError), MEASURED, {"mood": [ValueError]}, folds=1, n_jobs=1)
+
+
+class Interrupted(co.MostCommon):
+    """A model during whose fit the user has had enough."""
+
+    def fit(self, panel, y=None):
+        raise KeyboardInterrupt
+
+
+def test_the_user_can_stop_a_search():
+    with pytest.raises(KeyboardInterrupt):
+        jm.tune(Interrupted(), MEASURED, [{}], folds=1, n_jobs=1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        co.Gibbs(2, n_samples=3, burn_in=2, thin=1),
+        co.ParticleGibbs(n_iter=3, burn_in=1, n_particles=10),
+        co.EM(2, emission="categorical", tol=1e-4),
+        co.KernelSmoother(),
+        co.MostCommon(),
+        jm.JumpMeans(2, emission="categorical", n_init=1, refine=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("method", ["posterior", "trajectory"])
+def test_every_model_is_scored_by_both_methods(model, method):
+    # caught: samplers refused "trajectory"
+    found = jm.tune(model, SYMBOLIC, [{}], folds=1, n_jobs=1, method=method)
+    seed = int(np.random.default_rng(0).spawn(2)[0].integers(2**31, size=1)[0])
+    masked, truth = jm.hold_out(SYMBOLIC, 0.25, seed)
+    guess = clone(model).fit(masked).predict_value(masked, method=method)
+    assert found.trials[0]["error"] == jm.reconstruction_error(guess, truth)
+
+
 def test_warnings_of_a_trial_stand_in_the_table():
     found = jm.tune(jm.JumpMeans(3), MEASURED, [{"n_states": 2, "max_iter": 1}], folds=1, n_jobs=1)
     assert "the objective still falls after 1 sweeps" in found.trials[1]["message"]
@@ -212,6 +277,20 @@ def test_several_columns_are_scored_in_their_own_spread(rng):
     np.testing.assert_allclose(small.fold_errors[0, 0], expected, rtol=1e-12)
 
 
+def test_bins_of_one_column_leave_the_other_in_its_unit(rng):
+    n = 40
+    panel = jm.Panel.from_arrays(np.arange(n), rng.normal(size=(n, 2)), np.zeros(n, int), columns=["x", "y"])
+    found = jm.tune(co.MostCommon(), panel, [{}], folds=1, n_jobs=1, bins={"y": [0.0]})
+    seed = int(np.random.default_rng(0).spawn(2)[0].integers(2**31, size=1)[0])
+    masked, truth = jm.hold_out(panel, 0.25, seed)
+    guess = co.MostCommon().fit(masked).predict_value(masked)[truth.rows]
+    x = panel.values[:, 0]
+    far = np.abs(guess[:, 0] - truth.values[:, 0]).mean() / np.abs(x - np.median(x)).mean()
+    wrong = np.mean((guess[:, 1] >= 0) != (truth.values[:, 1] >= 0))
+    np.testing.assert_allclose(found.trials[0]["error"], 0.5 * (far + wrong), rtol=1e-12)
+    assert found.measure == "error, held out"
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -224,9 +303,12 @@ def test_several_columns_are_scored_in_their_own_spread(rng):
         ({"grid": N_STATES, "budget": 0}, "budget must be an integer of at least 1, got 0"),
         ({"grid": N_STATES, "fraction": 1.0}, "fraction must lie strictly between 0 and 1, got 1.0"),
         ({"grid": N_STATES, "folds": 0}, "folds must be an integer of at least 1, got 0"),
+        ({"grid": N_STATES, "budget": "auto"}, "budget must be an integer of at least 1, got 'auto'"),
+        ({"grid": N_STATES, "bins": [2, 1]}, r"bins must be rising bounds such as .* got \[2, 1\]"),
+        ({"grid": N_STATES, "n_jobs": "all"}, "n_jobs must be an integer of at least 1 .* got 'all'"),
         ({"grid": N_STATES, "folds": None}, "folds must be an integer of at least 1, got None"),
         ({"grid": N_STATES, "method": "mode"}, "method must be one of .* got 'mode'"),
-        ({"grid": N_STATES, "n_jobs": 0}, "n_jobs must be at least 1 .* got 0"),
+        ({"grid": N_STATES, "n_jobs": 0}, "n_jobs must be an integer of at least 1 .* got 0"),
     ],
 )
 def test_misuse_says_what_must_hold(options, match):
@@ -302,6 +384,7 @@ def test_hold_outs_have_the_same_price_per_observation():
     ("options", "match"),
     [
         ({"state_costs": [1.0, -2.0]}, r"state_costs must be finite numbers > 0, at least one, got \[1.0, -2.0\]"),
+        ({"state_costs": ["dear"]}, r"state_costs must be finite numbers > 0, at least one, got \['dear'\]"),
         ({"state_costs": []}, "state_costs must be finite numbers > 0, at least one"),
         ({"state_cost": 3.0}, "state_costs must hold the prices, got state_cost=3.0"),
         ({"emission": "direct"}, "emission must be of hidden states, got 'direct'"),

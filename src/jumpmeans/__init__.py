@@ -6,8 +6,7 @@ from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .errors import InfeasibleError, MissingExtraError, PanelError
 from .estimators import InfiniteJumpMeans, JumpMeans
-from .evaluation.scores import hold_out, reconstruction_error
-from .evaluation.tuning import state_path, tune
+from .evaluation import hold_out, reconstruction_error, state_path, tune
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure

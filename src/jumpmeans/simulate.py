@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .emissions import Categorical, Direct
 from .model.process import Process
+
+# Jumps to be expected at most: in all sequences, since they fill the memory, and in one, since each is a step.
+MOST_JUMPS, MOST_JUMPS_EACH = 5e8, 1e6
 
 
 def simulate(
@@ -25,8 +29,9 @@ def simulate(
     n_sequences, n_observations : int
         S sequences of L observations each, the first at time 0.
     gaps : "exponential", "regular" or (S, L - 1) array
-        Times between looks; drawn with mean `mean_gap`, all equal to it, or given.
+        Times between looks; drawn with mean `mean_gap`, all equal to it, or given (whatever broadcasts to that shape).
     mean_gap : float
+        Finite and above 0.
     random_state : int, Generator or None
 
     Returns
@@ -44,26 +49,36 @@ def simulate(
     >>> panel.n_observations
     15
     """
+    if not isinstance(process, Process):
+        raise ValueError(
+            f"process must be a jumpmeans.Process, got {type(process).__name__}; "
+            "Process.from_generator(Q) makes one of a rate matrix, and a fitted model has its process_."
+        )
+    for name, n in (("n_sequences", n_sequences), ("n_observations", n_observations)):
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ValueError(f"{name} must be an integer of at least 1, got {n!r}.")
     rng = np.random.default_rng(random_state)
-    S, L = n_sequences, n_observations
-    if S < 1 or L < 1:
-        raise ValueError(f"n_sequences and n_observations must be at least 1, got {S} and {L}.")
-    if isinstance(gaps, str):
-        if gaps == "exponential":
-            steps = rng.exponential(mean_gap, (S, L - 1))
-        elif gaps == "regular":
-            steps = np.full((S, L - 1), float(mean_gap))
-        else:
-            raise ValueError(f"gaps must be 'exponential', 'regular' or an array of shape {(S, L - 1)}, got {gaps!r}.")
-    else:
-        steps = np.broadcast_to(np.asarray(gaps, dtype=np.float64), (S, L - 1))
-    times = np.concatenate([np.zeros((S, 1)), np.cumsum(steps, axis=1)], axis=1)
+    S, L = int(n_sequences), int(n_observations)
+    steps = _draw_gaps(gaps, mean_gap, (S, L - 1), rng)
+    with np.errstate(over="ignore"):
+        times = np.concatenate([np.zeros((S, 1)), np.cumsum(steps, axis=1)], axis=1)
+    if not np.isfinite(times).all():
+        raise ValueError(
+            f"gaps must sum to a finite time, got {steps.max():g} as the longest; change the unit of time."
+        )
+    _check_jumps(process, times[:, -1])
     truth = _draw_paths(process, times[:, -1], rng)
     ids = np.repeat(np.arange(S), L)
     row_states = truth.at(times.ravel(), ids)
     code = {label: i for i, label in enumerate(process.states.tolist())}
     codes = np.array([code[label] for label in row_states.tolist()], dtype=np.int64)
     drawn = process.emission.sample(codes, rng)
+    bad = np.flatnonzero(~np.isfinite(drawn).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"emission must show finite values, got {drawn[bad[0]].tolist()} in state {row_states.tolist()[bad[0]]!r}; "
+            "check its parameters."
+        )
     values: list[Any] = []
     for d, column in enumerate(process.emission.columns):
         if isinstance(column, Direct):
@@ -74,6 +89,57 @@ def simulate(
             values.append(drawn[:, d])
     table = values[0] if len(values) == 1 else np.column_stack([v.astype(object) for v in values])
     return Panel.from_arrays(times.ravel(), table, ids), truth
+
+
+def _draw_gaps(gaps: Any, mean_gap: float, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    """(S, L - 1) times between looks."""
+    if isinstance(gaps, str):
+        if gaps not in ("exponential", "regular"):
+            raise ValueError(f"gaps must be 'exponential', 'regular' or an array of shape {shape}, got {gaps!r}.")
+        if not isinstance(mean_gap, int | float | np.number) or not 0 < mean_gap < np.inf:
+            raise ValueError(f"mean_gap must be a finite number above 0, got {mean_gap!r}.")
+        return rng.exponential(mean_gap, shape) if gaps == "exponential" else np.full(shape, float(mean_gap))
+    try:
+        steps = np.broadcast_to(np.asarray(gaps, dtype=np.float64), shape)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"gaps must be 'exponential', 'regular' or numbers of shape {shape}, got {reprlib.repr(gaps)}."
+        ) from None
+    bad = ~((steps > 0) & (steps < np.inf))
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise ValueError(f"gaps must be finite and above 0, got {steps[i, j]:g} after look {j} of sequence {i}.")
+    return steps
+
+
+def _check_jumps(process: Process, ends: Floats) -> None:
+    """Refuse windows in which more jumps are to be expected than can be drawn."""
+    # windows of about one length, to a factor of 2, share a bound
+    lengths, counts = np.unique(2.0 ** np.ceil(np.log2(ends[ends > 0])), return_counts=True)
+    each = np.array([_expected_jumps(process, length) for length in lengths.tolist()])
+    if len(each) and (each.max() > MOST_JUMPS_EACH or each @ counts > MOST_JUMPS):
+        raise ValueError(
+            f"at most {MOST_JUMPS_EACH:.0e} jumps in a sequence and {MOST_JUMPS:.0e} in all can be drawn, got up to "
+            f"{each.max():.1e} and {each @ counts:.1e} to be expected (the largest rate is {process.rates.max():g}, "
+            f"the longest window {ends.max():g}); shorten the gaps or slow the process down."
+        )
+
+
+def _expected_jumps(process: Process, time: float) -> float:
+    """A bound on the mean number of jumps until `time`, infinite where it is beyond all use.
+
+    Let the window end at a random time, exponential with mean T. A state is then left before the end with chance
+    a = λT / (1 + λT), so that the mean numbers of visits are v = π + v A P, and the jumps are Σ a v. With probability
+    1/e the random time is past T, and jumps only become more: until T itself there are at most e times as many.
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        a = 1.0 / (1.0 + 1.0 / (process.rates * time))
+    try:
+        visits = np.linalg.solve(np.eye(len(a)) - (a[:, None] * process.transition_probs).T, process.initial_probs)
+    except np.linalg.LinAlgError:  # no end in sight, to all digits
+        return np.inf
+    jumps = float(np.e * (visits @ a))
+    return jumps if 0 <= jumps < np.inf else np.inf
 
 
 def _draw_paths(process: Process, ends: Floats, rng: np.random.Generator) -> Trajectories:

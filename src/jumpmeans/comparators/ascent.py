@@ -91,7 +91,7 @@ def parts_of(process: Process, expected: Expected, moves: NDArray[np.bool_]) -> 
     M = len(process.rates)
     time = np.maximum(np.diag(expected.integrals), 0.0)
     parts = [
-        Part(process.generator()[moves], np.repeat(time, moves.sum(axis=1)), True),
+        Part(process.rate_matrix[moves], np.repeat(time, moves.sum(axis=1)), True),
         Part(process.initial_probs, np.full(M, expected.first.sum()), True),
     ]
     for column, stats in zip(process.emission.columns, expected.emission, strict=True):

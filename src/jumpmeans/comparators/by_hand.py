@@ -1,37 +1,34 @@
-"""What people do by hand: the most common value, the last one, a line between two, a kernel smoother."""
+"""What people do by hand: the most common value, the last one, a line between two."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from ..arrays import Floats, Ints, weighted_median
+from ..arrays import AnyArray, Floats, Ints, weighted_median
+from ..data.asked import insert_asked
+from ..data.bins import bins_by_column
 from ..data.panel import Panel
 from ..emissions import FAMILIES, family_names
 from ..emissions.column import numeric_values
-from ..emissions.symbols import encode_labels, one_hot
+from ..emissions.symbols import encode_labels
 from ..errors import PanelError
 from ..estimators.read_out import as_panel
-from ..fit.setup import typical_gap
-from ..kernels.kernel_means import kernel_means, leave_one_out
-
-# Bandwidths tried, in typical gaps: 1/4 to 32 by factors of √2; beyond them the plain mean of the sequence.
-NARROWEST, N_BANDWIDTHS = 0.25, 15
+from ..fit.setup import check_choice
 
 
 class Readings(NamedTuple):
     """One column of a panel: values x (n,), NaN where missing, indices into `labels` if it holds labels."""
 
     x: Floats
-    labels: NDArray[Any] | None
+    labels: AnyArray | None
 
-    def decode(self, x: Floats) -> NDArray[Any]:
+    def decode(self, x: Floats) -> AnyArray:
         """Predicted numbers or indices as the caller knows them."""
         return x if self.labels is None else np.asarray(self.labels[x.astype(np.int64)])
 
@@ -45,7 +42,7 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
         """Learn from a panel, or from a frame with columns id, time and value."""
         panel = as_panel(panel)
         kinds = self._are_labels(panel)
-        self.labels_: tuple[NDArray[Any] | None, ...] = tuple(
+        self.labels_: tuple[AnyArray | None, ...] = tuple(
             panel.labels(d) if is_label else None for d, is_label in enumerate(kinds)
         )
         values: list[Any] = []
@@ -61,30 +58,38 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
         self._learn(panel)
         return self
 
-    def predict_value(self, panel: Any) -> NDArray[Any]:
+    def predict_value(self, panel: Any, method: str = "posterior", at: Any = None) -> AnyArray:
         """The observation each row should show, in the caller's row order.
 
         Parameters
         ----------
         panel : Panel or frame
             Its own values are read; a row without one is filled in from the others of its sequence.
+        method : "posterior" or "trajectory"
+            As every model has it; a rule of thumb has one answer to both.
+        at : mapping {id: times} or pair (ids, times), optional
+            Times to read at, within or beyond the window; by default every row of the panel.
 
         Returns
         -------
         values : (n,), or (n, D) for D columns
+            With `at`, in the order asked for.
         """
+        check_choice("method", method, ("posterior", "trajectory"))
         panel = self._ready(panel)
+        wide, asked = (panel, None) if at is None else insert_asked(panel, at)
         filled = []
-        for d in range(panel.n_columns):
-            column = self._read_known(panel, d)
+        for d in range(wide.n_columns):
+            column = self._read_known(wide, d)
             fallback = self.most_common_[d]
             if column.labels is not None:
                 fallback = column.labels.tolist().index(fallback)
-            x = self._fill(panel, d, column)
+            x = self._fill(wide, d, column)
             filled.append(column.decode(np.where(np.isnan(x), fallback, x)))
         if len(filled) > 1 and any(part.dtype.kind not in "fiu" for part in filled):
             filled = [part.astype(object) for part in filled]
-        return panel.to_caller_order(filled[0] if len(filled) == 1 else np.column_stack(filled))
+        values = filled[0] if len(filled) == 1 else np.column_stack(filled)
+        return wide.to_caller_order(values) if asked is None else values[asked]
 
     @abstractmethod
     def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
@@ -114,7 +119,7 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
             return [labels is not None for labels in panel.categories]
         return [FAMILIES[name].is_symbolic for name in family_names(self.emission, panel.n_columns)]
 
-    def _read(self, panel: Panel, d: int, labels: NDArray[Any] | None) -> Readings:
+    def _read(self, panel: Panel, d: int, labels: AnyArray | None) -> Readings:
         if labels is None:
             family = self.emission if isinstance(self.emission, str) else self.emission[d]
             return Readings(numeric_values(panel, d, family), None)
@@ -168,13 +173,7 @@ class MostCommon(ByHand):
         self.emission = emission
 
     def _most_common(self, panel: Panel, d: int, column: Readings) -> float:
-        bins = self.bins
-        if isinstance(bins, Mapping):
-            unknown = [name for name in bins if name not in panel.columns]
-            if unknown:
-                raise ValueError(f"bins must name columns among {list(panel.columns)}, got {unknown}.")
-            bins = bins.get(panel.columns[d])
-        return most_common(column, row_weights(panel), bins)
+        return most_common(column, row_weights(panel), bins_by_column(self.bins, panel.columns)[d])
 
     def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
         return np.full(panel.n_observations, np.nan)
@@ -255,98 +254,6 @@ class Interpolation(ByHand):
         return np.where(before >= 0, (1.0 - share) * take(x, before) + share * take(x, after), np.nan)
 
 
-class KernelSmoother(ByHand):
-    """Mean of the values of a sequence, weighted by a Gaussian kernel of the time apart; for labels, a vote.
-
-    Parameters
-    ----------
-    bandwidth : float or "auto"
-        Standard deviation of the kernel in the time unit of the panel; infinite for the plain mean. Auto: for each
-        column the one that best predicts every observed row from the others of its sequence (leave-one-out
-        squared error; for labels the Brier score), among 1/4 to 32 typical gaps by factors of √2, and infinity.
-    emission : str or list of str
-        Which columns hold labels, as in `MostCommon`.
-
-    Attributes
-    ----------
-    bandwidths_ : (D,)
-        Bandwidth of each column.
-    leave_one_out_ : tuple, length D
-        For each column (bandwidths, errors), weighted by sequence; None if the bandwidth was given.
-    most_common_ : tuple, length D
-        What a sequence without any value shows: the most common label, or the median.
-    labels_ : tuple, length D
-        Labels of each column, None for numbers.
-
-    Notes
-    -----
-    Weights are taken relative to the nearest value, so a time far from all values shows the nearest
-    one, as the exact limit has it, where plain weights would all be 0.
-
-    Examples
-    --------
-    >>> import jumpmeans as jm
-    >>> from jumpmeans.comparators import KernelSmoother
-    >>> panel = jm.Panel.from_arrays([0, 1, 2], [4.0, None, 6.0], ids=[1, 1, 1])
-    >>> KernelSmoother(bandwidth=1.0).fit(panel).predict_value(panel).round(2)
-    array([4.24, 5.  , 5.76])
-    """
-
-    def __init__(self, *, bandwidth: float | str = "auto", emission: str | Sequence[str] = "auto") -> None:
-        self.bandwidth = bandwidth
-        self.emission = emission
-
-    def _learn(self, panel: Panel) -> None:
-        if isinstance(self.bandwidth, str):
-            if self.bandwidth != "auto":
-                raise ValueError(f"bandwidth must be 'auto' or a positive number, got {self.bandwidth!r}.")
-            found = [
-                choose_bandwidth(panel, features(self._read(panel, d, labels))) for d, labels in enumerate(self.labels_)
-            ]
-            self.bandwidths_: Floats = np.array([bandwidth for bandwidth, _ in found])
-            self.leave_one_out_: tuple[Any, ...] = tuple(tried for _, tried in found)
-            return
-        if not self.bandwidth > 0:
-            raise ValueError(f"bandwidth must be 'auto' or a positive number, got {self.bandwidth!r}.")
-        self.bandwidths_ = np.full(panel.n_columns, float(self.bandwidth))
-        self.leave_one_out_ = (None,) * panel.n_columns
-
-    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
-        votes = self._smooth(panel, d, column)
-        if column.labels is None:
-            return votes[:, 0]
-        return np.where(np.isnan(votes[:, 0]), np.nan, votes.argmax(axis=1))
-
-    def _smooth(self, panel: Panel, d: int, column: Readings) -> Floats:
-        """(n, F) smoothed values, or the share of votes of each label; NaN where the sequence has no value."""
-        return np.asarray(kernel_means(panel.relative_times(), panel.offsets, features(column), self.bandwidths_[d]))
-
-    def predict_proba(self, panel: Any) -> Floats:
-        """Share of votes of each label of `labels_[0]` at every row, in the caller's row order.
-
-        Parameters
-        ----------
-        panel : Panel or frame
-            Of one column, which must hold labels that the fitted panel had.
-
-        Returns
-        -------
-        probs : (n, number of labels)
-            A sequence without any value shows the most common label.
-        """
-        panel = self._ready(panel)
-        labels = self.labels_[0]
-        if labels is None or len(self.labels_) > 1:
-            raise ValueError(
-                "predict_proba needs a single column of labels; use predict_value, or say "
-                "emission='categorical' if these numbers are labels."
-            )
-        votes = self._smooth(panel, 0, self._read(panel, 0, labels))
-        empty = np.isnan(votes[:, 0])
-        votes[empty] = (labels == self.most_common_[0]).astype(np.float64)
-        return panel.to_caller_order(votes)
-
-
 # ------------------------------------------------------------------------------------------------- the parts
 
 
@@ -355,17 +262,14 @@ def row_weights(panel: Panel) -> Floats:
     return np.repeat(panel.weights, panel.lengths)
 
 
-def most_common(column: Readings, weights: Floats, bins: Any) -> float:
+def most_common(column: Readings, weights: Floats, bins: Floats | None) -> float:
     """The most common label, or the median of the values in the most common bin (of all, without bins)."""
     present = np.isfinite(column.x)
     x, w = column.x[present], weights[present]
     if column.labels is not None:
         return float(np.bincount(x.astype(np.int64), weights=w).argmax())
     if bins is not None:
-        edges = np.asarray(bins, dtype=np.float64)
-        if edges.ndim != 1 or not (np.diff(edges) > 0).all():
-            raise ValueError(f"bins must be rising bounds such as [120, 140, 160], got {bins!r}.")
-        bin_of = np.digitize(x, edges)
+        bin_of = np.digitize(x, bins)
         inside = bin_of == np.bincount(bin_of, weights=w).argmax()
         x, w = x[inside], w[inside]
     return weighted_median(x, w)
@@ -385,19 +289,3 @@ def neighbours(panel: Panel, x: Floats) -> tuple[Ints, Ints]:
 def take(x: Floats, rows: Ints) -> Floats:
     """Values of the given rows, NaN for row -1."""
     return np.where(rows >= 0, x[rows], np.nan)
-
-
-def features(column: Readings) -> Floats:
-    """(n, F) what is averaged: the value, or an indicator of each label; NaN where missing."""
-    return column.x[:, None] if column.labels is None else one_hot(column.x, len(column.labels))
-
-
-def choose_bandwidth(panel: Panel, values: Floats) -> tuple[float, tuple[Floats, Floats]]:
-    """Bandwidth of least leave-one-out error, the narrowest of equals, and (bandwidths tried, errors)."""
-    widths = typical_gap(panel) * NARROWEST * np.sqrt(2.0) ** np.arange(N_BANDWIDTHS)
-    # on its own scale, so that no square overflows
-    scale = float(np.nanmax(np.abs(values)))
-    shown = values / (scale if scale > 0 else 1.0)
-    errors = leave_one_out(panel.relative_times(), panel.offsets, panel.weights, shown, widths)
-    widths = np.append(widths, np.inf)
-    return float(widths[errors.argmin()]), (widths, errors * scale**2)

@@ -197,7 +197,7 @@ class EM(ReadOut):
 
     def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float) -> None:
         process, expected = run.end.process, run.end.expected
-        time, jumps = np.diag(expected.integrals), process.generator() * expected.integrals
+        time, jumps = np.diag(expected.integrals), process.rate_matrix * expected.integrals
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
         if self.structure is None:
             order = process.emission.stable_order(time)

@@ -36,6 +36,10 @@ class MLTrajectories(Trajectories):
     log_density: Floats = None  # type: ignore[assignment]
 
 
+# Bytes that tables of chains may take.
+MOST_MEMORY = 4e9
+
+
 class Chains(NamedTuple):
     """Best chains of jumps from a to b through m, for all triples, and what is needed to walk them.
 
@@ -127,28 +131,18 @@ class MLTrajectory(ReadOut):
         """Take the process as given and decode a panel, or a frame with columns id, time and value."""
         panel = as_panel(panel)
         process = self._given_process()
-        jump_values = log(process.rates[:, None] * process.transition_probs)
         M = len(process.rates)
+        most, epsilon = self._max_jumps(M), self._epsilon(panel)
+        jump_values = log(process.rates[:, None] * process.transition_probs)
         cycle_gain = best_cycle(jump_values)
-        if self.max_jumps_per_gap == "auto":
-            most = 2 * (M - 1)
-            if cycle_gain > LEAST_GAIN:
-                most = M
-                warnings.warn(
-                    f"no trajectory is the most likely one: a cycle of jumps gains {cycle_gain:.3g} at no cost in "
-                    f"time; giving the best with at most max_jumps_per_gap={most} jumps between two rows.",
-                    UserWarning,
-                    stacklevel=2,
-                )
-        elif not isinstance(self.max_jumps_per_gap, int | np.integer) or self.max_jumps_per_gap < 1:
-            raise ValueError(
-                f"max_jumps_per_gap must be 'auto' or an integer of at least 1, got {self.max_jumps_per_gap!r}."
+        if self.max_jumps_per_gap == "auto" and cycle_gain > LEAST_GAIN:
+            most = M
+            warnings.warn(
+                f"no trajectory is the most likely one: a cycle of jumps gains {cycle_gain:.3g} at no cost in "
+                f"time; giving the best with at most max_jumps_per_gap={most} jumps between two rows.",
+                UserWarning,
+                stacklevel=2,
             )
-        else:
-            most = int(self.max_jumps_per_gap)
-        epsilon = 1e-6 * typical_gap(panel) if isinstance(self.epsilon, str) else float(self.epsilon)
-        if (isinstance(self.epsilon, str) and self.epsilon != "auto") or not 0 < epsilon < np.inf:
-            raise ValueError(f"epsilon must be 'auto' or a finite number above 0, got {self.epsilon!r}.")
         self.process_, self.states_ = process, process.states
         self.cycle_gain_, self.max_jumps_per_gap_, self.epsilon_ = cycle_gain, most, epsilon
         self._chains_ = Chains(*best_chains(jump_values, most))
@@ -186,9 +180,36 @@ class MLTrajectory(ReadOut):
             )
         return looks, log_density
 
+    def _max_jumps(self, M: int) -> int:
+        """Jumps between two rows at most, for which there must be room."""
+        most = self.max_jumps_per_gap
+        if isinstance(most, str) and most == "auto":
+            most = 2 * (M - 1)
+        elif isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
+            raise ValueError(f"max_jumps_per_gap must be 'auto' or an integer of at least 1, got {most!r}.")
+        memory = 24.0 * (most + 1) * M**2 + 16.0 * M**3
+        if memory > MOST_MEMORY:
+            raise ValueError(
+                f"max_jumps_per_gap={most} of {M} states asks for {memory / 1e9:.3g} GB, more than "
+                f"{MOST_MEMORY / 1e9:g}; allow fewer jumps, or merge states."
+            )
+        return int(most)
+
+    def _epsilon(self, panel: Panel) -> float:
+        """Length given to dwells of length 0."""
+        given = self.epsilon
+        if isinstance(given, str) and given == "auto":
+            return 1e-6 * typical_gap(panel)
+        if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < np.inf:
+            raise ValueError(f"epsilon must be 'auto' or a finite number above 0, got {given!r}.")
+        return float(given)
+
     def _given_process(self) -> Process:
         if (self.process is None) == (self.start is None):
-            raise ValueError("MLTrajectory needs its parameters, and from one place: give a process, or start=model.")
+            got = "neither" if self.process is None else "both"
+            raise ValueError(
+                f"MLTrajectory needs its parameters, and from one place: give a process, or start=model, got {got}."
+            )
         if self.process is not None:
             if not isinstance(self.process, Process):
                 raise ValueError(
@@ -197,9 +218,8 @@ class MLTrajectory(ReadOut):
                 )
             return self.process
         if not isinstance(getattr(self.start, "process_", None), Process):
-            raise ValueError(
-                f"start must be a fitted model with a process_, got {type(self.start).__name__}; fit it first."
-            )
+            step = "give it as process=" if isinstance(self.start, Process) else "fit it first"
+            raise ValueError(f"start must be a fitted model with a process_, got {type(self.start).__name__}; {step}.")
         return self.start.process_  # type: ignore[no-any-return]
 
 

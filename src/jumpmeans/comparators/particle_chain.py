@@ -94,9 +94,7 @@ class InfiniteSample(NamedTuple):
             Q = np.vstack([self.rates, np.append(self.base[:M] / self.prior_time, 0.0)])
             first = self.first
             emission = join_columns(self.emission, unseen)
-        rates = Q.sum(axis=1)
-        P = Q / np.where(rates > 0, rates, 1.0)[:, None]
-        return Process(rates, P, first / first.sum(), Record([emission]))
+        return Process.from_generator(Q, first / first.sum(), Record([emission]))
 
     def permute(self, order: Ints) -> InfiniteSample:
         """The same sample with state order[i] in place i."""

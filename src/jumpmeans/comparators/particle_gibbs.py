@@ -25,6 +25,8 @@ from .sampled import SampledReadOut, copied, publish_first, require_integers
 CONCENTRATION_PRIOR = (1.0, 1.0)
 # γ ~ Gamma(3, 3 / typical gap): mean one gap; with a shape of 1 the mean rate κ_0 / γ would be infinite.
 TIME_SHAPE = 3.0
+# The number of states grows with α_0, and with its square the memory they take: beyond this there is no end in sight.
+MOST_CONCENTRATION = 1000.0
 # States that measurements start with: equal shares of the values, in order.
 STARTING_STATES = 4
 
@@ -44,7 +46,7 @@ class ParticleGibbs(SampledReadOut):
     n_iter, burn_in : int
         Iterations, and how many of the first are not kept.
     concentration : float or "auto"
-        α_0: how readily new states are born; auto: drawn under Gamma(1, 1).
+        α_0: how readily new states are born, at most 1000; auto: drawn under Gamma(1, 1).
     prior_time : float or "auto"
         γ: time added to each state before its rates are drawn, in the unit of the panel; auto: drawn under a gamma
         prior whose mean is the median gap, so that the unit of time does not matter.
@@ -76,9 +78,9 @@ class ParticleGibbs(SampledReadOut):
     of a row never used. `predict`, `predict_proba` and `decode` speak of the states of the last iteration alone.
 
     The paper leaves the priors and hyperparameters of its sampler open; those here, and the derivation of every step,
-    are in the docstring of the module `infinite`. First states are drawn from a row of their own under μ_0. Values
-    start in the state of their symbol (measurements in that of their quarter), with jumps at the observation times. A
-    sequence of weight k stands for k copies of it; k must be whole.
+    are in the docstring of the module `particle_chain`. First states are drawn from a row of their own under μ_0.
+    Values start in the state of their symbol (measurements in that of their quarter), with jumps at the observation
+    times. A sequence of weight k stands for k copies of it; k must be whole.
 
     Examples
     --------
@@ -213,3 +215,8 @@ class ParticleGibbs(SampledReadOut):
             value = getattr(self, name)
             if value != "auto" and (isinstance(value, str) or not (np.isfinite(value) and value > 0)):
                 raise ValueError(f"{name} must be 'auto' or a finite number > 0, got {value!r}.")
+        if not isinstance(self.concentration, str) and self.concentration > MOST_CONCENTRATION:
+            raise ValueError(
+                f"concentration must be at most {MOST_CONCENTRATION:g}, got {self.concentration!r}: it would ask for "
+                "more states than there is memory for; a few units are usual."
+            )

@@ -29,7 +29,7 @@ from ..fit.setup import (
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
 from ..model.objective import Weights
-from ..model.process import Params
+from ..model.params import Params
 from ..model.structure import Structure
 from ..options import Rule, check_options, choice, count, flag, instance, listed, none
 from ..passes import Block, Dwells, Sequences

@@ -25,7 +25,8 @@ from ..fit.setup import (
 )
 from ..fit.start import start_emission, start_rows
 from ..model.objective import Weights
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 from ..model.structure import Structure
 from ..options import Rule, auto, check_options, choice, count, instance, listed, none, number
 from ..passes import Sequences

@@ -16,7 +16,7 @@ from ..fit.descent import Descent, Model
 from ..fit.publish import publish_trajectories
 from ..fit.refine import Decoder, close, closing_weights, n_steps
 from ..model.objective import Cost
-from ..model.process import Params
+from ..model.params import Params
 from ..options import Rule, auto, choice, count, listed, number
 from ..passes import Dwells, Sequences
 from ..progress import History

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..arrays import AnyArray, Codes, Floats, Ints
+from ..data.asked import insert_asked
 from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
@@ -202,12 +203,7 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
 
 def with_times(panel: Panel, at: Any) -> tuple[Panel, Ints]:
     """The panel with rows at the times asked for, and which row answers each."""
-    if isinstance(at, Mapping):
-        times = [np.atleast_1d(np.asarray(t)) for t in at.values()]
-        if not times:
-            raise PanelError("at must ask for at least one time, got an empty mapping.")
-        at = [key for key, t in zip(at, times, strict=True) for _ in t], np.concatenate(times)
-    wide, index = panel.insert_times(*at)
+    wide, index = insert_asked(panel, at)
     early = np.flatnonzero(wide.start_times < panel.start_times)
     if len(early):
         s = int(early[0])

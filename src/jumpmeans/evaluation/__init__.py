@@ -1,6 +1,8 @@
 """How good is a model: values held out, errors, and many fits scored on the same hold-outs."""
 
-from .scores import Truth, hold_out, match_labels, reconstruction_error
-from .tuning import state_path, tune
+from .hold_out import Truth, hold_out
+from .scores import match_labels, reconstruction_error
+from .state_path import StatePath, state_path
+from .tune import Tuned, tune
 
-__all__ = ["Truth", "hold_out", "match_labels", "reconstruction_error", "state_path", "tune"]
+__all__ = ["StatePath", "Truth", "Tuned", "hold_out", "match_labels", "reconstruction_error", "state_path", "tune"]

@@ -1,80 +1,33 @@
-"""How good is a reconstruction: values held out, the share predicted wrongly, labels matched."""
+"""How good is a reconstruction: errors of predicted values, and labels matched."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import reprlib
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils import check_random_state
 
-from jumpmeans.data.columns import AnyArray, IntArray
-from jumpmeans.data.panel import Panel
+from ..arrays import AnyArray, Bools, Floats
+from ..data.bins import bins_by_column
+from ..fit.setup import check_choice
+from .hold_out import Truth
 
-
-class Truth(NamedTuple):
-    """What `hold_out` blanked, in the caller's order of rows."""
-
-    ids: AnyArray
-    """Sequence of each blanked row, shape (k,)."""
-    times: AnyArray
-    """Time of each, shape (k,): dates if the panel has dates."""
-    rows: IntArray
-    """The caller's row numbers, rising, shape (k,)."""
-    values: AnyArray
-    """What stood there, shape (k,) or (k, D): labels, integers where all values are whole, or floats."""
+# What must hold of predictions for the logarithmic score, and the way out.
+CHANCES = ("probabilities and densities must be numbers", "give what the model thought each true value's chance was")
 
 
-def hold_out(panel: Panel, fraction: float = 0.3, random_state: Any = 0) -> tuple[Panel, Truth]:
-    """Blank a random part of the observed rows.
-
-    Parameters
-    ----------
-    panel : Panel
-    fraction : float
-        Share of the observed rows to blank, strictly between 0 and 1.
-    random_state : int, RandomState or None
-        Decides which rows.
-
-    Returns
-    -------
-    masked : Panel
-        The same rows and times, the values of the chosen rows missing.
-    truth : Truth
-        The rows that were blanked, and their values.
-
-    Examples
-    --------
-    >>> panel = Panel.from_arrays(range(6), ["a", "a", "b", "b", "a", "b"], ids=[1] * 6)
-    >>> masked, truth = hold_out(panel, fraction=0.5)
-    >>> truth.rows, truth.values
-    (array([1, 2, 5]), array(['a', 'b', 'b'], dtype=object))
-    >>> masked.observed
-    array([ True, False, False,  True,  True, False])
-    """
-    if not 0 < fraction < 1:
-        raise ValueError(f"fraction must lie strictly between 0 and 1, got {fraction}.")
-    observed = np.flatnonzero(panel.observed)
-    k = round(fraction * len(observed))
-    if k == 0:
-        raise ValueError(f"fraction={fraction} of {len(observed)} observed rows is none; take a larger one.")
-    chosen = check_random_state(random_state).choice(observed, size=k, replace=False)
-    chosen = chosen[np.argsort(panel.rows[chosen])]
-    values = panel.values.copy()
-    values[chosen] = np.nan
-    columns = [panel.decode_values(panel.values[chosen, d], d) for d in range(panel.n_columns)]
-    truth = Truth(
-        ids=panel.ids[panel.sequence_index[chosen]],
-        times=panel.decode_times(panel.times[chosen]),
-        rows=panel.rows[chosen],
-        values=columns[0] if len(columns) == 1 else np.column_stack(columns),
-    )
-    return panel.with_values(values), truth
-
-
-def reconstruction_error(predicted: npt.ArrayLike, truth: Truth, bins: npt.ArrayLike | None = None) -> float:
-    """Share of the held-out values that are predicted wrongly.
+def reconstruction_error(
+    predicted: npt.ArrayLike,
+    truth: Truth,
+    bins: Any = None,
+    *,
+    measure: str = "auto",
+    labels: Sequence[Any] | None = None,
+) -> float:
+    """How far predictions are from the values held out; the less the better.
 
     Parameters
     ----------
@@ -82,39 +35,111 @@ def reconstruction_error(predicted: npt.ArrayLike, truth: Truth, bins: npt.Array
         One entry per row of the caller's table, or one per held-out row in the order of `truth`.
     truth : Truth
         From `hold_out`.
-    bins : array_like of float, shape (b,), optional
-        For continuous values: rising bounds; a prediction is right if it lies in the bin of the true value.
+    bins : sequence of float, or {column: sequence of float}, optional
+        Rising bounds that make categories of numbers, for all columns or each of those named; a prediction is right
+        if it lies in the category of the true value.
+    measure : "auto", "wrong", "mae", "rmse" or "log_score"
+        Share predicted wrongly; mean absolute error; root mean square error; or the logarithmic score -ln p, for
+        which `predicted` holds the probability, or density, that was given to each true value. Auto: the share
+        wrong where there are labels, whole numbers or bins, and else, for measurements, the mean absolute error.
+    labels : (N,), optional
+        For "log_score": `predicted` is then a table of chances, a column for each of these labels, as
+        `predict_value_proba` gives it.
 
     Returns
     -------
     float
-        Between 0 and 1; values missing in the truth do not count.
+        Values missing in the truth do not count. The share wrong and the score are of all columns together, errors are
+        averaged over columns, each in its own unit.
 
     Examples
     --------
-    >>> truth = Truth(np.array(["a", "a"]), np.array([1.0, 4.0]), np.array([1, 2]), np.array([118.0, 150.0]))
+    >>> truth = Truth(np.array(["a", "a"]), np.array([1.0, 4.0]), np.array([1, 2]), np.array([118.5, 150.0]))
     >>> reconstruction_error([119.5, 139.0], truth, bins=[120, 140, 160])
     0.5
+    >>> reconstruction_error([119.5, 139.0], truth)
+    6.0
     """
-    true = truth.values
-    guess = np.asarray(predicted, dtype=object if true.dtype == object else None)
-    if guess.ndim and len(guess) > max(len(true), truth.rows[-1]):
+    check_choice("measure", measure, ("auto", "wrong", "mae", "rmse", "log_score"))
+    true = np.asarray(truth.values)
+    if not true.size or _missing(true).all():
+        raise ValueError("truth must hold at least one value, got none; hold out observed rows.")
+    if measure == "log_score":
+        return _log_score(_true_chances(predicted, truth, labels), ~_missing(true))
+    if labels is not None:
+        raise ValueError(f"labels must be given for measure 'log_score' only, got them for {measure!r}.")
+    guess = held_out_rows(predicted, truth, true.shape[1:])
+    names = column_names(truth)
+    ways: dict[str, str] = {}
+    parts = []
+    for d, (name, bounds) in enumerate(zip(names, bins_by_column(bins, names), strict=True)):
+        g, t = present_pairs(guess, true, d)
+        if len(t):
+            ways[name] = _way(g, t, bounds, measure)
+            parts.append(differences(g, t, bounds, wrong=ways[name] == "wrong"))
+    if len(set(ways.values())) > 1:
+        raise ValueError(
+            f"columns must all be labels, or all measurements, to have one error, got both: {ways}; give bins for the "
+            "measurements, or score one column at a time."
+        )
+    how = next(iter(ways.values()))
+    if how == "wrong":
+        return float(np.mean(np.concatenate(parts)))
+    mean = _mean_absolute if how == "mae" else _root_mean_square
+    return float(np.mean([mean(part) for part in parts]))
+
+
+def column_names(truth: Truth) -> tuple[str, ...]:
+    """Names of the columns of a truth; by default those that a panel of arrays has."""
+    shape = np.shape(truth.values)
+    D = shape[1] if len(shape) > 1 else 1
+    if len(truth.columns) == D:
+        return truth.columns
+    return ("value",) if D == 1 else tuple(f"value_{d}" for d in range(D))
+
+
+def held_out_rows(predicted: Any, truth: Truth, tail: tuple[int, ...]) -> AnyArray:
+    """(k, *tail) predictions of the held-out rows, given for them or for all rows of the table."""
+    try:
+        guess = np.asarray(predicted, dtype=object if truth.values.dtype == object else None)
+    except ValueError:  # of rows that differ in length
+        guess = np.empty(())
+    k = len(truth.rows)
+    if truth.n_rows is None:
+        whole = guess.ndim > 0 and len(guess) > max(k, int(np.max(truth.rows)))
+    else:
+        whole = guess.ndim > 0 and len(guess) == truth.n_rows
+    if whole:
         guess = guess[truth.rows]
-    if guess.shape != true.shape:
+    if guess.shape != (k, *tail):
+        n = "n" if truth.n_rows is None else truth.n_rows
         raise ValueError(
             "predicted must have one entry per row of the table, or one per held-out row: shape "
-            f"{('n', *true.shape[1:])} or {true.shape}, got {np.shape(predicted)}."
+            f"{(n, *tail)} or {(k, *tail)}, got {_shape(predicted)}."
         )
-    present = ~_missing(true)
-    guess, true = guess[present], true[present]
-    if _missing(guess).any():
-        raise ValueError("predicted must have a value for every held-out row, got missing ones; fill them in.")
-    if bins is not None:
-        bounds = np.asarray(bins, dtype=np.float64)
-        guess, true = np.digitize(_numbers(guess), bounds), np.digitize(_numbers(true), bounds)
-    elif _is_text(guess) != _is_text(true):
-        raise ValueError(f"predicted must be of the kind of the truth, got {guess.item(0)!r} for {true.item(0)!r}.")
-    return float(np.mean(guess != true))
+    return guess
+
+
+def present_pairs(guess: AnyArray, true: AnyArray, d: int) -> tuple[AnyArray, AnyArray]:
+    """Predictions and true values of column d where there is one to be predicted."""
+    g, t = (x if x.ndim == 1 else x[:, d] for x in (guess, true))
+    present = ~_missing(t)
+    g, t = g[present], t[present]
+    if _missing(g).any():
+        raise ValueError(
+            f"predicted must have a value for every held-out row, got missing ones, {int(_missing(g).sum())} of "
+            f"{len(g)}; fill them in."
+        )
+    return g, t
+
+
+def differences(guess: AnyArray, true: AnyArray, bounds: Floats | None, wrong: bool) -> AnyArray:
+    """Whether each prediction is wrong, or how far it is above the true value."""
+    if wrong and bounds is None:
+        return np.asarray(guess != true)
+    rule, step = ("bins are", "leave them out") if wrong else ("distances are", "use measure='wrong'")
+    g, t = (_numbers(x, f"{rule} for numbers", step) for x in (guess, true))
+    return g - t if bounds is None else np.asarray(np.digitize(g, bounds) != np.digitize(t, bounds))
 
 
 def match_labels(a: npt.ArrayLike, b: npt.ArrayLike) -> dict[Any, Any]:
@@ -146,7 +171,68 @@ def match_labels(a: npt.ArrayLike, b: npt.ArrayLike) -> dict[Any, Any]:
     return dict(zip(names_a[row].tolist(), names_b[column].tolist(), strict=True))
 
 
-def _missing(x: AnyArray) -> npt.NDArray[np.bool_]:
+# ------------------------------------------------------------------------------------------------- the parts
+
+
+def _way(guess: AnyArray, true: AnyArray, bounds: Floats | None, measure: str) -> str:
+    """How a column is scored: "wrong", "mae" or "rmse"."""
+    if bounds is not None and measure in ("mae", "rmse"):
+        raise ValueError(f"bins make categories, which measure {measure!r} does not know; leave one of them out.")
+    if bounds is None and _is_text(guess) != _is_text(true):
+        raise ValueError(f"predicted must be of the kind of the truth, got {guess.item(0)!r} for {true.item(0)!r}.")
+    if measure != "auto":
+        return measure
+    if bounds is not None or _is_text(true):
+        return "wrong"
+    if not _are_whole(true):
+        return "mae"
+    if not _are_whole(guess):
+        raise ValueError(
+            "measure must be given where whole numbers are predicted by others, got 'auto'; say 'mae' or 'rmse' for "
+            "counts and measurements, 'wrong' for labels, or give bins."
+        )
+    return "wrong"
+
+
+def _true_chances(predicted: Any, truth: Truth, labels: Sequence[Any] | None) -> Floats:
+    """Chance, or density, that was given to each true value."""
+    true = np.asarray(truth.values)
+    wide = truth._replace(values=np.empty(0))  # chances are numbers, whatever was observed
+    if labels is None:
+        return _numbers(held_out_rows(predicted, wide, true.shape[1:]), *CHANCES)
+    names = np.asarray(labels).tolist()
+    if true.ndim > 1:
+        raise ValueError("labels are for a truth of one column, got several; score one column at a time.")
+    missing = _missing(true)
+    unknown = [value for value in true[~missing].tolist() if value not in names]
+    if unknown:
+        raise ValueError(f"labels must name every held-out value, got {reprlib.repr(names)} without {unknown[0]!r}.")
+    table = _numbers(held_out_rows(predicted, wide, (len(names),)), *CHANCES)
+    if np.any(table[~missing] > 1 + 1e-9):
+        raise ValueError(f"chances of labels must be at most 1, got {table[~missing].max():g}.")
+    column = [0 if gone else names.index(value) for value, gone in zip(true.tolist(), missing.tolist(), strict=True)]
+    return table[np.arange(len(true)), column]
+
+
+def _log_score(chances: Floats, present: Bools) -> float:
+    """Mean of -ln p; infinite if what was thought impossible happened."""
+    p = chances[present]
+    if not np.all(p >= 0):
+        raise ValueError(f"probabilities and densities must be >= 0, got {p[~(p >= 0)][0]:g}.")
+    with np.errstate(divide="ignore"):
+        return float(-np.mean(np.log(p)))
+
+
+def _mean_absolute(x: Floats) -> float:
+    return float(np.mean(np.abs(x)))
+
+
+def _root_mean_square(x: Floats) -> float:
+    scale = float(np.max(np.abs(x))) or 1.0  # so that no square overflows
+    return scale * float(np.sqrt(np.mean((x / scale) ** 2)))
+
+
+def _missing(x: AnyArray) -> Bools:
     return np.equal(x.astype(object), None) | (x != x)  # type: ignore[call-overload, no-any-return]
 
 
@@ -154,8 +240,22 @@ def _is_text(x: AnyArray) -> bool:
     return any(isinstance(item, str) for item in x.ravel()[:1])
 
 
-def _numbers(x: AnyArray) -> npt.NDArray[np.float64]:
+def _are_whole(x: AnyArray) -> bool:
+    """Whether all are whole numbers, or truth values."""
+    numbers = _numbers(x, "values must be labels or numbers", "convert them")
+    return bool(np.all(numbers == np.rint(numbers)))
+
+
+def _numbers(x: AnyArray, rule: str, step: str) -> Floats:
     try:
         return x.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"bins are for numbers, got values such as {x.item(0)!r}; leave them out.") from None
+        odd = next(item for item in x.ravel().tolist() if not isinstance(item, int | float))
+        raise ValueError(f"{rule}, got values such as {odd!r}; {step}.") from None
+
+
+def _shape(x: Any) -> Any:
+    try:
+        return np.shape(x)
+    except ValueError:
+        return "rows that differ in length"

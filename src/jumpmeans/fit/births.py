@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 from ..passes import Sequences
 from ..progress import History
 from .descent import Descent, descend

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Bools, Floats
 from ..errors import RiseWarning
 from ..model.objective import Cost, Stats, Weights, evaluate
-from ..model.process import Params
+from ..model.params import Params
 from ..model.updates import exact_rates, shared_rows, transition_rows, used_moves
 from ..passes import Search, Sequences
 from ..progress import History, say

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Ints, totals
 from ..emissions import Record
 from ..model.objective import Stats, Weights, evaluate
-from ..model.process import Params
+from ..model.params import Params
 from ..passes import Block, Dwells
 from .descent import Model, minimise
 

@@ -8,7 +8,8 @@ from ..arrays import AnyArray, Bools
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..model.objective import Stats
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Dwells
 

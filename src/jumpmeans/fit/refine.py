@@ -15,7 +15,8 @@ import numpy as np
 from ..arrays import AnyArray, Bools, Floats
 from ..emissions import Record
 from ..model.objective import Stats, Weights
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, Search, Sequences
 from ..passes.sweep import MAX_ROUNDS
@@ -133,7 +134,7 @@ def maximise(
     `floors` (D,) the least spread of each column (`Column.with_scale`).
     """
     time = np.maximum(np.diag(expected.integrals), 0.0)
-    jumps = np.maximum(process.generator() * expected.integrals, 0.0)
+    jumps = np.maximum(process.rate_matrix * expected.integrals, 0.0)
     np.fill_diagonal(jumps, 0.0)
     exits = jumps.sum(axis=1)
     if exits.sum() > 0:

@@ -22,6 +22,15 @@ def _gather(times, values, first, last, t, x):
     return n
 
 
+@njit(inline="always", **JIT)
+def _apart(gap, near, unit, width):
+    """½ (gap² - near²) / width²: 0 for the nearest value, infinite where squares are beyond floats."""
+    if gap <= near:
+        return 0.0
+    square = (gap / unit) ** 2
+    return 0.5 / (width / unit) ** 2 * (square - (near / unit) ** 2) if square < np.inf else np.inf
+
+
 @njit(**JIT)
 def leave_one_out(times, offsets, weights, values, widths):
     """(G + 1,) mean squared error of predicting each value from the others, for G widths and an infinite one.
@@ -34,7 +43,8 @@ def leave_one_out(times, offsets, weights, values, widths):
     t, x = np.empty(times.shape[0]), np.empty(values.shape)
     total, mass = np.empty((G, F)), np.empty(G)
     everything = np.empty(F)
-    scale = 0.5 / widths[G - 1] ** 2
+    width = widths[G - 1]
+    unit = 2.0 ** np.floor(np.log2(width))  # squares are taken in a unit near the width; powers of two are exact
     for s in range(offsets.shape[0] - 1):
         n = _gather(times, values, offsets[s], offsets[s + 1], t, x)
         if n < 2:
@@ -54,7 +64,7 @@ def leave_one_out(times, offsets, weights, values, widths):
             for way in range(2):
                 j = i - 1 if way == 0 else i + 1
                 while 0 <= j < n:
-                    apart = scale * ((t[j] - t[i]) ** 2 - near**2)
+                    apart = _apart(abs(t[j] - t[i]), near, unit, width)
                     if apart > FAR:
                         break
                     w = np.exp(-apart)
@@ -80,7 +90,7 @@ def kernel_means(times, offsets, values, width):
     F = values.shape[1]
     out = np.full(values.shape, np.nan)
     t, x = np.empty(times.shape[0]), np.empty(values.shape)
-    scale = 0.5 / width**2
+    unit = 2.0 ** np.floor(np.log2(width))
     total = np.empty(F)
     for s in range(offsets.shape[0] - 1):
         n = _gather(times, values, offsets[s], offsets[s + 1], t, x)
@@ -104,7 +114,7 @@ def kernel_means(times, offsets, values, width):
             for way in range(2):
                 j = right - 1 if way == 0 else right
                 while 0 <= j < n:
-                    apart = scale * ((t[j] - times[row]) ** 2 - near**2)
+                    apart = _apart(abs(t[j] - times[row]), near, unit, width)
                     if apart > FAR:
                         break
                     w = np.exp(-apart)

@@ -1,45 +1,20 @@
-"""Parameters: those of the objective, and the Markov process behind everything that speaks of probability."""
+"""Process: the Markov jump process behind everything that speaks of probability."""
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arrays import Floats
-from ..emissions import Direct, Record, as_record
+from ..arrays import AnyArray, Bools, Floats, Ints
+from ..data.table import Table
+from ..emissions import Column, Direct, Record, as_record
 
-
-@dataclass(frozen=True, eq=False)
-class Params:
-    """λ, P and θ of the objective.
-
-    rates (M,); transition_probs (M, M); emission. In the nonparametric model the rows are π, whose diagonal no
-    trajectory uses, and base_row (M,) is π_0; else the diagonal is zero and base_row is None.
-    """
-
-    rates: Floats
-    transition_probs: Floats
-    emission: Record
-    base_row: Floats | None = None
-
-    def permute(self, order: NDArray[np.int64]) -> Params:
-        """The same parameters with state order[i] in place i."""
-        return Params(
-            self.rates[order],
-            self.transition_probs[np.ix_(order, order)],
-            self.emission.permute(order),
-            None if self.base_row is None else self.base_row[order],
-        )
-
-    def jump_chain(self) -> Floats:
-        """P, (M, M): the rows with zero diagonal, renormalised."""
-        P = self.transition_probs.copy()
-        np.fill_diagonal(P, 0.0)
-        total = P.sum(axis=1, keepdims=True)
-        return P / np.where(total > 0, total, 1.0)
+# A diagonal of a rate matrix in print may differ from minus the sum of its row by so much of it.
+ROUNDING_IN_PRINT = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,62 +34,147 @@ class Process:
     states : (M,), optional
         Labels of the states; 0, 1, ... if left out.
 
+    See Also
+    --------
+    Process.from_generator : of a rate matrix, as the literature gives it.
+
     Examples
     --------
     >>> import jumpmeans as jm
-    >>> process = jm.Process([1.0, 0.5], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0, 4], sds=1))
-    >>> process.generator()
-    array([[-1. ,  1. ],
-           [ 0.5, -0.5]])
+    >>> process = jm.Process([1.0, 0.5], [[0, 1], [1, 0]], states=["well", "ill"])
+    >>> process.generator(time_unit="year")
+    rate of each move (1/year)
+    from / to  well   ill
+    well         -1     1
+    ill         0.5  -0.5
+    >>> process.sojourn()["ill", "mean"]
+    2.0
     """
 
     rates: Floats
-    transition_probs: Floats
+    transition_probs: Floats = None  # type: ignore[assignment]
     initial_probs: Floats = None  # type: ignore[assignment]
     emission: Record = None  # type: ignore[assignment]
-    states: NDArray[Any] = None  # type: ignore[assignment]
+    states: AnyArray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        rates = np.atleast_1d(np.asarray(self.rates, dtype=np.float64))
-        M = len(rates)
-        P = np.asarray(self.transition_probs, dtype=np.float64)
-        pi = np.full(M, 1.0 / M) if self.initial_probs is None else np.asarray(self.initial_probs, dtype=np.float64)
-        states = np.arange(M) if self.states is None else np.asarray(self.states)
-        if P.shape != (M, M):
-            raise ValueError(f"transition_probs must have shape {(M, M)} to match the rates, got {P.shape}.")
-        if not np.all(np.isfinite(rates)) or np.any(rates < 0):
-            raise ValueError(f"rates must be finite and >= 0, got {rates}.")
-        if np.any(P < 0) or np.any(np.diag(P) != 0):
+        rates = np.atleast_1d(_floats("rates", self.rates))
+        if rates.ndim > 1:
             raise ValueError(
-                "transition_probs must be >= 0 with a zero diagonal (it is the jump chain, not the generator), "
-                f"got {P}."
+                f"rates must be one number for each state, got shape {rates.shape}; "
+                "a rate matrix goes in by Process.from_generator(Q)."
             )
-        sums = P.sum(axis=1)
-        bad = ~np.isclose(sums, np.where(rates > 0, 1.0, sums)) | (sums > 1 + 1e-8)
-        if bad.any():
-            raise ValueError(f"transition_probs rows must sum to 1 where the rate is positive, got row sums of {sums}.")
-        if pi.shape != (M,) or np.any(pi < 0) or not np.isclose(pi.sum(), 1.0):
-            raise ValueError(f"initial_probs must be {M} probabilities that sum to 1, got {pi}.")
-        if len(states) != M:
-            raise ValueError(f"states must name {M} states to match the rates, got {len(states)}.")
-        emission = Direct(states) if self.emission is None else self.emission
-        record = as_record(emission)
-        if record.n_states != M:
-            raise ValueError(f"emission must have {M} states to match the rates, got {record.n_states}.")
-        for name, value in zip(
-            ("rates", "transition_probs", "initial_probs", "emission", "states"),
-            (rates, P, pi, record, states),
-            strict=True,
-        ):
+        M = len(rates)
+        if M == 0:
+            raise ValueError("rates must hold one number for each state, got none; a process has at least one state.")
+        states = _labels(self.states, M)
+        _require(rates, np.isfinite(rates) & (rates >= 0), "rates must be finite and >= 0", states)
+        if self.transition_probs is None:
+            raise ValueError(f"transition_probs must be given, a table of shape {(M, M)} with zero diagonal, got None.")
+        P = _floats("transition_probs", self.transition_probs)
+        _check_chain(P, rates, states)
+        pi = np.full(M, 1.0 / M) if self.initial_probs is None else _floats("initial_probs", self.initial_probs)
+        if pi.shape != (M,) or not np.all(pi >= 0) or not np.isclose(pi.sum(), 1.0):
+            raise ValueError(f"initial_probs must be {M} probabilities that sum to 1, got {reprlib.repr(pi.tolist())}.")
+        record = _record(self.emission, states)
+        for name, value in (
+            ("rates", rates), ("transition_probs", P), ("initial_probs", pi), ("emission", record), ("states", states),
+        ):  # fmt: skip
             object.__setattr__(self, name, value)
 
-    def generator(self) -> Floats:
+    @classmethod
+    def from_generator(
+        cls,
+        generator: Any,
+        initial_probs: Any = None,
+        emission: Any = None,
+        states: Any = None,
+    ) -> Self:
+        """The process of a rate matrix Q, for example one from the literature.
+
+        Parameters
+        ----------
+        generator : (M, M), Table, or {state: {next state: rate}}
+            Rate of each move in 1/time. What stands on the diagonal is not used: it must be minus the sum of the rest
+            of its row, to 1 % since printed tables are rounded, or else 0 or NaN. In a mapping, a move left out
+            does not happen, and the states stand in the order in which they are first named.
+        initial_probs, emission, states
+            As in `Process`; a table and a mapping name their states themselves.
+
+        Examples
+        --------
+        >>> import jumpmeans as jm
+        >>> process = jm.Process.from_generator({"well": {"ill": 0.2, "dead": 0.05}, "ill": {"dead": 0.4}})
+        >>> process.states.tolist(), process.rates
+        (['well', 'ill', 'dead'], array([0.25, 0.4 , 0.  ]))
+        """
+        if isinstance(generator, Mapping):
+            named, Q = _read_moves(generator)
+        elif isinstance(generator, Table):
+            named, Q = generator.rows, generator.values.copy()
+        else:
+            named, Q = None, _floats("generator", generator)
+        if named is not None and states is not None:
+            raise ValueError(
+                f"states must be left out where the generator names them, got {reprlib.repr(states)} beside "
+                f"{reprlib.repr(named.tolist())}."
+            )
+        labels = states if named is None else named
+        if Q.ndim != 2 or Q.shape[0] != Q.shape[1] or not len(Q):
+            raise ValueError(f"generator must be a square table of rates, a row for each state, got shape {Q.shape}.")
+        diagonal = np.diag(Q).copy()
+        np.fill_diagonal(Q, 0.0)
+        _require(Q, np.isfinite(Q) & (Q >= 0), "rates of moves must be finite and >= 0", _labels(labels, len(Q)))
+        rates = Q.sum(axis=1)
+        given = ~np.isnan(diagonal) & (diagonal != 0)
+        wrong = np.flatnonzero(given & (np.abs(diagonal + rates) > ROUNDING_IN_PRINT * rates))
+        if len(wrong):
+            raise ValueError(
+                f"the diagonal of a generator must be minus the sum of the rest of its row, got {diagonal[wrong[0]]:g} "
+                f"where the rest sums to {rates[wrong[0]]:g} in row {wrong[0]}; give rates, not probabilities over a "
+                "time, or leave the diagonal 0."
+            )
+        P = Q / np.where(rates > 0, rates, 1.0)[:, None]
+        return cls(rates, P, initial_probs, emission, labels)
+
+    @property
+    def rate_matrix(self) -> Floats:
         """Q, (M, M): exit rates times jump probabilities, rows summing to 0."""
         Q = self.rates[:, None] * self.transition_probs
         np.fill_diagonal(Q, -Q.sum(axis=1))
         return Q
 
-    def permute(self, order: NDArray[np.int64]) -> Process:
+    def generator(self, time_unit: str | None = None) -> Table:
+        """Q with its labels: the rate of each move, and minus the exit rate on the diagonal.
+
+        Parameters
+        ----------
+        time_unit : str, optional
+            Unit of time to show, such as "year".
+        """
+        unit = None if time_unit is None else f"1/{time_unit}"
+        return Table(self.rate_matrix, self.states, self.states, "from", "to", "rate of each move", unit)
+
+    def sojourn(self, time_unit: str | None = None) -> Table:
+        """Mean dwell of each state, 1/λ: how long a visit lasts; infinite for an absorbing state.
+
+        Parameters
+        ----------
+        time_unit : str, optional
+            Unit of time to show, such as "year".
+        """
+        with np.errstate(divide="ignore", over="ignore"):
+            mean = 1.0 / self.rates
+        return Table(
+            mean[:, None], self.states, np.array(["mean"]), "state", "dwell", "time in a state, each visit", time_unit
+        )
+
+    def next_state(self) -> Table:
+        """P with its labels: where a jump leads. A row of an absorbing state is 0."""
+        P = np.where(self.rates[:, None] > 0, self.transition_probs, 0.0)
+        return Table(P, self.states, self.states, "from", "to", "probability of the next state")
+
+    def permute(self, order: Ints) -> Process:
         """The same process with state order[i] in place i."""
         return Process(
             self.rates[order],
@@ -123,3 +183,88 @@ class Process:
             self.emission.permute(order),
             self.states[order],
         )
+
+
+# ------------------------------------------------------------------------------------------------- checks
+
+
+def _floats(name: str, value: Any) -> Floats:
+    """A copy of numbers; anything else is refused."""
+    try:
+        return np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, in rows of one length, got {reprlib.repr(value)}.") from None
+
+
+def _labels(states: Any, M: int) -> AnyArray:
+    """(M,) labels of the states."""
+    if states is None:
+        return np.arange(M)
+    try:
+        labels = np.asarray(states)
+    except ValueError:  # of rows that differ in length
+        labels = np.empty((0, 0))
+    if labels.shape != (M,):
+        raise ValueError(f"states must be a list of {M} labels to match the rates, got {reprlib.repr(states)}.")
+    known = labels.tolist()
+    if any(label is None or label != label for label in known):
+        raise ValueError(f"states must not be missing, got {reprlib.repr(known)}.")
+    if len(set(known)) < M:
+        twice = next(label for i, label in enumerate(known) if label in known[:i])
+        raise ValueError(f"states must be distinct, got {twice!r} twice.")
+    return labels
+
+
+def _require(x: Floats, good: Bools, rule: str, states: AnyArray) -> None:
+    """Refuse the first number of a state, or of a pair of states, that breaks a rule."""
+    if not good.all():
+        place = tuple(np.argwhere(~good)[0])
+        where = " to ".join(repr(states.tolist()[i]) for i in place)
+        raise ValueError(f"{rule}, got {x[place]:g} for {where}.")
+
+
+def _check_chain(P: Floats, rates: Floats, states: AnyArray) -> None:
+    """Refuse what is no jump chain of states with these rates."""
+    M = len(rates)
+    if P.shape != (M, M):
+        raise ValueError(f"transition_probs must have shape {(M, M)} to match the rates, got {P.shape}.")
+    chain = "transition_probs must be >= 0 with a zero diagonal (it is the jump chain, not the generator)"
+    _require(P, (P >= 0) & ((P == 0) | ~np.eye(M, dtype=bool)), chain, states)
+    sums = P.sum(axis=1)
+    bad = np.flatnonzero(~np.isclose(sums, np.where(rates > 0, 1.0, sums)) | (sums > 1 + 1e-8))
+    if len(bad):
+        raise ValueError(
+            "transition_probs rows must sum to 1 where the rate is positive, got a row sum of "
+            f"{sums[bad[0]]:.10g} for {states.tolist()[bad[0]]!r}."
+        )
+
+
+def _record(emission: Any, states: AnyArray) -> Record:
+    """What the states show, as a record of columns."""
+    if emission is None:
+        emission = Direct(states)
+    columns = emission if isinstance(emission, list | tuple) else [emission]
+    if not isinstance(emission, Record) and not (columns and all(isinstance(c, Column) for c in columns)):
+        raise ValueError(
+            "emission must be one of jumpmeans.emissions such as Gaussian([0, 4], sds=1), or a list of them, got "
+            f"{reprlib.repr(emission)}."
+        )
+    record = as_record(emission)
+    if record.n_states != len(states):
+        raise ValueError(f"emission must have {len(states)} states to match the rates, got {record.n_states}.")
+    return record
+
+
+def _read_moves(moves: Mapping[Any, Any]) -> tuple[AnyArray, Floats]:
+    """States and rates (M, M) of {state: {next state: rate}}."""
+    for source, targets in moves.items():
+        if not isinstance(targets, Mapping):
+            raise ValueError(
+                f"generator must be {{state: {{next state: rate}}}}, got {reprlib.repr(targets)} for {source!r}."
+            )
+    named = list(dict.fromkeys([*moves, *(target for targets in moves.values() for target in targets)]))
+    Q = np.zeros((len(named), len(named)))
+    for source, targets in moves.items():
+        for target, rate in targets.items():
+            Q[named.index(source), named.index(target)] = _floats("rates of moves", rate)
+    return np.array(named), Q

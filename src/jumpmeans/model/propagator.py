@@ -28,7 +28,7 @@ class Propagator:
     @classmethod
     def of(cls, process: Process, longest_gap: float) -> Propagator:
         """Tables for gaps up to the longest one."""
-        Q = process.generator()
+        Q = process.rate_matrix
         unit = power_of_two(float(process.rates.max()))  # so that the unit of time cannot change a digit
         eigenvalues, V = (part.astype(np.complex128) for part in np.linalg.eig(Q / unit))
         eigenvalues *= unit

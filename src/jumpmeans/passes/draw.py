@@ -49,7 +49,7 @@ def draw(block: Block, paths: Paths, process: Process, fresh: bool) -> tuple[Pat
     """New paths given the parameters; `fresh` ones jump only where the current ones may."""
     M = len(process.rates)
     rate = UNIFORMIZATION * float(process.rates.max())
-    B = np.eye(M) + (process.generator() / rate if rate > 0 else 0.0)
+    B = np.eye(M) + (process.rate_matrix / rate if rate > 0 else 0.0)
     log_density = process.emission.log_density(block.x)
     lik = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     row_states = np.zeros(len(block.tau), np.int64)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..arrays import Floats, sum_in_order
 from ..model.objective import Stats, Weights, join_stats, jump_costs
-from ..model.process import Params, Process
+from ..model.params import Params
+from ..model.process import Process
 from ..model.propagator import Propagator
 from .block import Block, Dwells
 from .draw import Drawn, begin, draw

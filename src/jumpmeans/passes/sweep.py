@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import Floats, Ints, totals
 from ..kernels.sweep import sweep_block
 from ..model.objective import Stats, Weights
-from ..model.process import Params
+from ..model.params import Params
 from .block import Block, Dwells
 
 # Rounds of decoding and jump times after which a closing decode stops in any case.

@@ -1,0 +1,40 @@
+"""Params: what the objective is a function of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats, Ints
+from ..emissions import Record
+
+
+@dataclass(frozen=True, eq=False)
+class Params:
+    """λ, P and θ of the objective.
+
+    rates (M,); transition_probs (M, M); emission. In the nonparametric model the rows are π, whose diagonal no
+    trajectory uses, and base_row (M,) is π_0; else the diagonal is zero and base_row is None.
+    """
+
+    rates: Floats
+    transition_probs: Floats
+    emission: Record
+    base_row: Floats | None = None
+
+    def permute(self, order: Ints) -> Params:
+        """The same parameters with state order[i] in place i."""
+        return Params(
+            self.rates[order],
+            self.transition_probs[np.ix_(order, order)],
+            self.emission.permute(order),
+            None if self.base_row is None else self.base_row[order],
+        )
+
+    def jump_chain(self) -> Floats:
+        """P, (M, M): the rows with zero diagonal, renormalised."""
+        P = self.transition_probs.copy()
+        np.fill_diagonal(P, 0.0)
+        total = P.sum(axis=1, keepdims=True)
+        return P / np.where(total > 0, total, 1.0)

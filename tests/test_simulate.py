@@ -1,0 +1,122 @@
+"""Simulation: what is refused before it would hang, and what is drawn."""
+
+import numpy as np
+import pytest
+
+import jumpmeans as jm
+from jumpmeans.model.process import Process
+from jumpmeans.simulate import _expected_jumps
+
+SWAP = [[0, 1], [1, 0]]
+TWO = jm.Process([1.0, 0.5], SWAP)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "match"),
+    [
+        (([[-1, 1], [1, -1]],), {}, "process must be a jumpmeans.Process, got list; Process.from_generator"),
+        ((np.eye(2),), {}, "process must be a jumpmeans.Process, got ndarray"),
+        ((TWO, 0), {}, "n_sequences must be an integer of at least 1, got 0"),
+        ((TWO, 2.5), {}, "n_sequences must be an integer of at least 1, got 2.5"),
+        ((TWO, 2, True), {}, "n_observations must be an integer of at least 1, got True"),
+        ((TWO, 2, 3), {"gaps": "random"}, r"gaps must be 'exponential', 'regular' or an array of shape \(2, 2\)"),
+        ((TWO, 2, 3), {"gaps": np.ones((3, 3))}, r"gaps must be .* numbers of shape \(2, 2\), got array"),
+        ((TWO, 2, 3), {"gaps": None}, r"gaps must be finite and above 0, got nan after look 0 of sequence 0"),
+        ((TWO, 2, 3), {"gaps": [["x"]]}, r"numbers of shape \(2, 2\), got \[\['x'\]\]"),
+        ((TWO, 2, 3), {"gaps": [[1, 1], [1, -2]]}, "finite and above 0, got -2 after look 1 of sequence 1"),
+        ((TWO, 2, 3), {"gaps": 0.0}, "finite and above 0, got 0 after look 0 of sequence 0"),
+        # the next two did not stop
+        ((TWO, 2, 3), {"gaps": np.inf}, "gaps must be finite and above 0, got inf"),
+        ((TWO, 2, 3), {"mean_gap": np.inf}, "mean_gap must be a finite number above 0, got inf"),
+        ((TWO, 2, 3), {"mean_gap": np.nan}, "mean_gap must be a finite number above 0, got nan"),
+        ((TWO, 2, 3), {"mean_gap": -1, "gaps": "regular"}, "mean_gap must be a finite number above 0, got -1"),
+        ((TWO, 2, 3), {"mean_gap": "day"}, "mean_gap must be a finite number above 0, got 'day'"),
+        ((TWO, 2, 3), {"gaps": 1e308}, "gaps must sum to a finite time, got 1e.308 as the longest; change the unit"),
+    ],
+)  # fmt: skip
+def test_misuse_says_what_must_hold(arguments, options, match):
+    with pytest.raises(ValueError, match=match):
+        jm.simulate(*arguments, **options)
+
+
+class Lost(jm.emissions.Gaussian):
+    """Readings that are lost in one state."""
+
+    def sample(self, states, rng):
+        return np.where(np.asarray(states) == 1, np.nan, 0.0)
+
+
+def test_an_emission_must_show_numbers():
+    process = jm.Process([1.0, 0.5], SWAP, [0, 1], Lost([0, 1], sds=1), states=["a", "b"])
+    with pytest.raises(ValueError, match=r"emission must show finite values, got \[nan\] in state 'b'; check"):
+        jm.simulate(process, 2, 3)
+
+
+# ------------------------------------------------------------------------------------------------- how many jumps
+
+
+@pytest.mark.parametrize(
+    ("process", "options"),
+    [
+        (jm.Process([1e12, 1.0], SWAP), {"mean_gap": 1e8}),
+        (jm.Process([1e12, 1e12], SWAP), {}),
+        (TWO, {"mean_gap": 1e200}),
+        (TWO, {"mean_gap": 1e7}),
+        # a fast state between slow ones: to all digits it is left at once, yet the others go on
+        (jm.Process([1e18, 1.0, 1.0], [[0, 0.5, 0.5], [1, 0, 0], [1, 0, 0]]), {"mean_gap": 1e8}),
+    ],
+)
+def test_too_many_jumps_are_refused_before_they_are_drawn(process, options):
+    with pytest.raises(ValueError, match=r"at most 1e\+06 jumps in a sequence .* shorten the gaps or slow the process"):
+        jm.simulate(process, 2, 5, **options)
+
+
+def test_many_sequences_count_together():
+    with pytest.raises(ValueError, match=r"and 5e\+08 in all can be drawn, got up to .*e\+05 and .*e\+09 to be"):
+        jm.simulate(jm.Process([1e4, 1e4], SWAP), 2000, 21, gaps="regular")
+
+
+def test_a_fast_state_on_the_way_to_a_lasting_one_is_no_hindrance():
+    # caught: a bound by the largest rate times the window, 1e12 jumps
+    process = jm.Process([1e12, 1.0, 0.0], [[0, 1, 0], [0, 0, 1], [0, 0, 0]], [1, 0, 0])
+    _, truth = jm.simulate(process, 50, 10, mean_gap=10.0)
+    assert truth.n_jumps == 100
+
+
+@pytest.mark.parametrize("rates", [(1.0, 0.5), (30.0, 2.0), (5.0, 0.0)])
+def test_the_bound_holds_and_is_near(rates):
+    """Mean jumps of 4,000 windows of length 3 lie below the bound, and above a sixth of it."""
+    process: Process = jm.Process(rates, SWAP)
+    _, truth = jm.simulate(process, 4000, 2, gaps=3.0)
+    bound = _expected_jumps(process, 3.0)
+    assert bound / 6 < truth.n_jumps / 4000 < bound
+
+
+# ------------------------------------------------------------------------------------------------- what is drawn
+
+
+def test_one_look_and_one_state():
+    panel, truth = jm.simulate(TWO, 4, 1)
+    assert panel.n_observations == 4 and truth.n_jumps == 0
+    panel, truth = jm.simulate(jm.Process([0.0], [[0]]), 3, 5)
+    assert truth.n_jumps == 0 and panel.labels(0).tolist() == [0]
+
+
+def test_gaps_given_are_kept_and_the_panel_shows_the_truth():
+    gaps = np.array([[1.0, 2.0, 4.0], [0.5, 0.5, 9.0]])
+    panel, truth = jm.simulate(TWO, 2, 4, gaps=gaps)
+    np.testing.assert_allclose(panel.times, [0, 1, 3, 7, 0, 0.5, 1, 10])
+    np.testing.assert_array_equal(panel.values[:, 0], truth.at(panel.times, np.repeat([0, 1], 4)))
+    np.testing.assert_allclose(jm.simulate(TWO, 2, 4, gaps=2.0)[0].gaps()[0], 2.0)
+
+
+def test_rates_chain_and_first_states_are_those_of_the_process():
+    P = np.array([[0, 0.7, 0.3], [0.2, 0, 0.8], [0.5, 0.5, 0]])
+    process = jm.Process([0.5, 1.0, 2.0], P, [0.6, 0.3, 0.1])
+    _, truth = jm.simulate(process, 4000, 11, random_state=3)
+    counts, time = truth.jump_counts(), truth.time_in_state().sum(axis=0)
+    # about five standard errors
+    np.testing.assert_allclose(counts.sum(axis=1) / time, process.rates, rtol=0.05)
+    np.testing.assert_allclose(counts / counts.sum(axis=1, keepdims=True), P, atol=0.02)
+    first = np.bincount(truth.codes[truth.offsets[:-1]], minlength=3) / 4000
+    np.testing.assert_allclose(first, process.initial_probs, atol=0.04)
