@@ -344,7 +344,7 @@ def test_permuted_parameters_decode_the_same(family, rng):
         sequences = Sequences.from_panel(panel, model.emission_.encode(panel))
         order = rng.permutation(3)
         found = []
-        for these in (params, params.permute(order)):
+        for these in (params, params.take(order)):
             dwells = Dwells.blank(sequences, model._model_.search.per_gap)
             jm.engines.Threads(1).sweep(sequences, dwells, these, model._model_.weights, model._model_.search)
             found.append(dwells)

@@ -9,7 +9,6 @@ import numpy as np
 from .arrays import Floats
 from .data.panel import Panel
 from .data.trajectories import Trajectories
-from .emissions import Categorical, Direct
 from .model.process import Process
 
 
@@ -64,14 +63,7 @@ def simulate(
     code = {label: i for i, label in enumerate(process.states.tolist())}
     codes = np.array([code[label] for label in row_states.tolist()], dtype=np.int64)
     drawn = process.emission.sample(codes, rng)
-    values: list[Any] = []
-    for d, column in enumerate(process.emission.columns):
-        if isinstance(column, Direct):
-            values.append(column.labels[drawn[:, d].astype(np.int64)])
-        elif isinstance(column, Categorical):
-            values.append(column.symbols[drawn[:, d].astype(np.int64)])
-        else:
-            values.append(drawn[:, d])
+    values = process.emission.named(drawn)
     table = values[0] if len(values) == 1 else np.column_stack([v.astype(object) for v in values])
     return Panel.from_arrays(times.ravel(), table, ids), truth
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from ..arrays import Floats, Ints, weighted_median
 from ..data.panel import Panel
-from ..emissions import FAMILIES, family_names
+from ..emissions import find_families
 from ..emissions.column import numeric_values
 from ..emissions.symbols import encode_labels, one_hot
 from ..errors import PanelError
@@ -112,11 +112,12 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
         """Whether each column holds labels."""
         if isinstance(self.emission, str) and self.emission == "auto":
             return [labels is not None for labels in panel.categories]
-        return [FAMILIES[name].is_symbolic for name in family_names(self.emission, panel.n_columns)]
+        return [family.is_symbolic for family in find_families(self.emission, panel.n_columns)]
 
     def _read(self, panel: Panel, d: int, labels: NDArray[Any] | None) -> Readings:
         if labels is None:
-            family = self.emission if isinstance(self.emission, str) else self.emission[d]
+            auto = isinstance(self.emission, str) and self.emission == "auto"
+            family = "auto" if auto else find_families(self.emission, panel.n_columns)[d].name
             return Readings(numeric_values(panel, d, family), None)
         return Readings(encode_labels(panel, d, labels), labels)
 

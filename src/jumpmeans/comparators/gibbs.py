@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
 from ..data.panel import Panel
-from ..emissions import Column, Direct, Gaussian, Record
-from ..emissions.bregman import NORMAL_DIFFERENCE
-from ..emissions.column import noise_scale
+from ..emissions import Family, Record
+from ..emissions.priors import ColumnPrior, draw_rows
 from ..engines import get_engine
 from ..engines.base import Engine, NoPathError, Sequences
 from ..estimators.read_out import as_panel
@@ -23,7 +22,6 @@ from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
 from ..progress import History, track
-from .conjugate import ColumnPrior, column_prior, draw_rows
 from .diagnostics import bulk_ess, split_r_hat
 from .sampled import SampledReadOut, copied, publish_first, require_integers, unexplained
 from .samples import Draw, Samples, match_order
@@ -44,7 +42,7 @@ class Gibbs(SampledReadOut):
     n_states : int, optional
         M. May be left out when the states are observed directly: their labels decide.
     emission : str or list of str
-        Family of each value column: "direct" (the label is the state), "categorical" or "gaussian".
+        Family of each value column: "direct" (the label is the state), "categorical", "gaussian" or "lognormal".
     states : list, optional
         Labels of directly observed states, when some may never have been seen; fixes their order.
     structure : Structure, optional
@@ -105,7 +103,7 @@ class Gibbs(SampledReadOut):
         self,
         n_states: int | None = None,
         *,
-        emission: str | Sequence[str] = "categorical",
+        emission: Family | Sequence[Family] = "categorical",
         states: Sequence[Any] | None = None,
         structure: Structure | None = None,
         n_samples: int = 100,
@@ -141,12 +139,12 @@ class Gibbs(SampledReadOut):
         priors = Priors(
             gap if isinstance(self.prior_dwell_time, str) else float(self.prior_dwell_time),
             (self.structure or Structure()).allowed_moves(labels),
-            tuple(column_prior(c, sequences.x[:, d], wide) for d, c in enumerate(blank.columns)),
+            blank.priors(sequences.x, wide),
         )
         rng = np.random.default_rng(self.random_state)
         chains = []
         for k, own in enumerate(rng.spawn(self.n_chains)):
-            emission = first_emission(blank, sequences.x, wide, self.init, own, first=k == 0)
+            emission = start_emission(blank, sequences.x, wide, self.init, own, first=k == 0)
             chains.append(Chain.start(sequences, priors.moves, emission, labels, gap, own))
         self._seed_ = int(rng.integers(2**32))
         try:
@@ -182,7 +180,7 @@ class Gibbs(SampledReadOut):
             time = np.bincount(best.row_states, minlength=M).astype(np.float64)
             stable = best.process.emission.stable_order(time)
             orders = [match_order(draw.row_states, best.row_states, M)[stable] for draw in draws]
-        samples = Samples.of([draw.process.permute(order) for draw, order in zip(draws, orders, strict=True)])
+        samples = Samples.of([draw.process.take(order) for draw, order in zip(draws, orders, strict=True)])
         self.samples_, self.states_ = samples, labels
         self.process_ = samples.mean_process(labels)
         with np.errstate(divide="ignore"):
@@ -263,15 +261,6 @@ class Chain:
         )
         self.process = priors.draw(self.paths, sequences.x, self.process.states, self.rng)
         emission = self.process.emission
-        if not all(isinstance(column, Direct) for column in emission.columns):
+        if emission.n_free:
             self.log_density = emission.log_density(sequences.x)
         return log_joint(self.paths, self.process, self.log_density)
-
-
-def first_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
-    """Emission that a chain starts with; measurements spread as their noise."""
-    columns: list[Column] = list(start_emission(blank, x, panel, init, rng, first=first).columns)
-    for d, column in enumerate(columns):
-        if isinstance(column, Gaussian):
-            columns[d] = Gaussian(column.means, noise_scale(x[:, d], panel, NORMAL_DIFFERENCE))
-    return Record(columns)

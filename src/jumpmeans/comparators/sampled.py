@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..arrays import Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
-from ..emissions import Categorical, Column, Direct, Gaussian
 from ..engines import get_engine
 from ..engines.base import Dwells, NoPathError, Sequences
 from ..errors import InfeasibleError
@@ -57,7 +56,7 @@ class SampledReadOut(MarkovReadOut):
         n = 0
         for process, posterior in self._smoothed(panel):
             for d, column in enumerate(process.emission.columns):
-                total[d] = total[d] + predictive(column, posterior)
+                total[d] = total[d] + column.predictive(posterior)
             n += 1
         return [table / n for table in total]
 
@@ -86,7 +85,7 @@ class SampledReadOut(MarkovReadOut):
             )
         panel = as_panel(panel)
         columns = self.process_.emission.columns
-        parts = [best_value(c, t) for c, t in zip(columns, self._predictive(panel), strict=True)]
+        parts = [column.best_value(table) for column, table in zip(columns, self._predictive(panel), strict=True)]
         if len(parts) > 1 and any(part.dtype.kind not in "fiu" for part in parts):
             parts = [part.astype(object) for part in parts]
         return panel.to_caller_order(parts[0] if len(parts) == 1 else np.column_stack(parts))
@@ -102,7 +101,7 @@ class SampledReadOut(MarkovReadOut):
         Returns
         -------
         probs : (n, N)
-            In the caller's row order; columns in the order of `process_.emission.columns[0].symbols` (or `.labels`).
+            In the caller's row order; columns in the order of `process_.emission.columns[0].symbols`.
         """
         self._check_fitted()
         columns = self.process_.emission.columns
@@ -133,21 +132,6 @@ class SampledReadOut(MarkovReadOut):
         except NoPathError as error:
             raise unexplained(panel, error, "the fitted process") from None
         return publish_trajectories(panel, paths.to_dwells(), self.states_)
-
-
-def predictive(column: Column, posterior: Floats) -> Floats:
-    """(n, N) chances of the labels or symbols of a column, or (n, 1) its mean, under state probabilities (n, M)."""
-    if isinstance(column, Categorical):
-        return posterior @ column.probs
-    return (posterior @ column.means)[:, None] if isinstance(column, Gaussian) else posterior
-
-
-def best_value(column: Column, table: Floats) -> NDArray[Any]:
-    """(n,) most probable label or symbol, or the mean, of predictive distributions."""
-    if isinstance(column, Direct | Categorical):
-        names = column.labels if isinstance(column, Direct) else column.symbols
-        return np.asarray(names[table.argmax(axis=1)])
-    return table[:, 0]
 
 
 def unexplained(panel: Panel, error: NoPathError, why: str) -> InfeasibleError:

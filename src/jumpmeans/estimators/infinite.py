@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..data.panel import Panel
-from ..emissions import Categorical, Record
+from ..emissions import Family, Record, shows_states
 from ..engines import get_engine
 from ..engines.base import Dwells, NoPathError, Sequences
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Model, Run, descend
 from ..fit.moves import MOVES, Scene
 from ..fit.setup import (
+    are_auto,
     check_distinct,
     emission_weights,
     even_jumps,
@@ -60,7 +61,7 @@ class InfiniteJumpMeans(JumpModel):
     ----------
     emission : str or list of str
         Family of each value column: "direct" (the label is the state), "categorical", "gaussian",
-        "laplace", "poisson", "exponential" or "bernoulli".
+        "student", "lognormal", "laplace", "poisson", "exponential" or "bernoulli"; or a class of `jumpmeans.emissions`.
     max_states : int
         Most hidden states there can be.
     states : list, optional
@@ -128,7 +129,7 @@ n_iter_, converged_, history_
     def __init__(
         self,
         *,
-        emission: str | Sequence[str] = "gaussian",
+        emission: Family | Sequence[Family] = "gaussian",
         max_states: int = 64,
         states: Sequence[Any] | None = None,
         state_cost: float | str = "auto",
@@ -238,7 +239,7 @@ n_iter_, converged_, history_
             raise ValueError(f"start must have at most max_states={self.max_states} states, got {start.n_states_}.")
 
     def _is_hidden(self) -> bool:
-        return "direct" not in ([self.emission] if isinstance(self.emission, str) else list(self.emission))
+        return not shows_states(self.emission)
 
     def _model(self, weights: Weights, moves: NDArray[np.bool_]) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
@@ -277,11 +278,11 @@ n_iter_, converged_, history_
         pull = share if isinstance(self.shared_row_weight, str) and blank.only_symbols else 1.0
         less = weights._replace(state_cost=share * weights.state_cost, shared_row=pull * weights.shared_row)
         params = self._first_params(few, blank, weights) if start is None else start._params_
-        params = replace(params, emission=with_counts_of(params.emission, blank, share))
+        params = replace(params, emission=params.emission.with_counts_of(blank, share))
         run, self.path_ = self._search(few, params, less)
         model = self._model(weights, every_move(len(run.params.rates)))
         if few is not panel:
-            params = replace(run.params, emission=with_counts_of(run.params.emission, blank, 1.0))
+            params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
             sequences = Sequences.from_panel(panel, params.emission.encode(panel))
             run = descend(engine, sequences, params, model, self.max_iter, self.tol, timing=run.timing)
         return run, model
@@ -289,7 +290,7 @@ n_iter_, converged_, history_
     def _first_params(self, panel: Panel, blank: Record, weights: Weights) -> Params:
         """`start_states` states to start from, found in the observations."""
         M = min(self.start_states, self.max_states)
-        blank = blank.permute(np.zeros(M, np.int64))
+        blank = blank.take(np.zeros(M, np.int64))
         x = blank.encode(panel)
         check_distinct(panel, blank, x, "start_states")
         return Params(
@@ -330,8 +331,8 @@ n_iter_, converged_, history_
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
         shared = number("shared_row_weight", self.shared_row_weight, pull)
         emission = emission_weights(self.emission_weight, blank, x, panel)
-        if symbols and isinstance(self.emission_weight, str):
-            emission = SYMBOL_WEIGHT * emission
+        if symbols:
+            emission = np.where(are_auto(self.emission_weight, len(emission)), SYMBOL_WEIGHT * emission, emission)
         printed, integrated = self.objective == "printed", self.objective == "integrated"
         xi = number("transition_weight", self.transition_weight, 1.0)
         # behind symbols the pull stands for even counts, and is no number of earlier dwells
@@ -347,14 +348,6 @@ n_iter_, converged_, history_
             running=not printed,
             integrated=integrated,
         )
-
-
-def with_counts_of(emission: Record, blank: Record, share: float) -> Record:
-    """The same emission with a share of the pseudo-counts of another: those of symbols grow with the data."""
-    return Record(
-        column.with_pseudo_count(share * other.pseudo_count) if isinstance(other, Categorical) else column
-        for column, other in zip(emission.columns, blank.columns, strict=True)
-    )
 
 
 def every_move(n: int) -> NDArray[np.bool_]:

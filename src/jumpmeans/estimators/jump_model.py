@@ -18,7 +18,7 @@ from ..engines.base import MAX_ROUNDS, Dwells, NoPathError, Sequences
 from ..fit.descent import Model, Run
 from ..fit.em_steps import em_steps
 from ..fit.publish import estimate_process, publish_trajectories, shown_on_trajectories
-from ..fit.setup import PSEUDO_COUNT, check_choice, check_count
+from ..fit.setup import PSEUDO_COUNT, are_auto, check_choice, check_count
 from ..model.objective import Cost, Stats, Weights
 from ..model.process import Params, Process
 from ..model.updates import transition_rows
@@ -88,7 +88,7 @@ class JumpModel(MarkovReadOut):
             rows = transition_rows(run.stats.jumps, PSEUDO_COUNT, moves)
         if self.structure is None:
             order = params.emission.stable_order(run.stats.total_time)
-            params, rows = params.permute(order), rows[np.ix_(order, order)]
+            params, rows = params.take(order), rows[np.ix_(order, order)]
         self.states_ = labels
         self._params_ = params
         self.rates_, self.emission_ = params.rates, params.emission
@@ -128,8 +128,9 @@ class JumpModel(MarkovReadOut):
     def _closing_weights(self, process: Process) -> Weights:
         """Weights of the last decode after EM steps: what was left to us follows the densities of the process."""
         weights = self._model_.weights
-        if isinstance(self.emission_weight, str):
-            weights = weights._replace(emission=process.emission.natural_weights())
+        automatic = are_auto(self.emission_weight, len(process.emission.columns))
+        natural = process.emission.natural_weights()
+        weights = weights._replace(emission=np.where(automatic, natural, weights.emission))
         if isinstance(self.transition_weight, str):
             weights = weights._replace(transition=CLOSING_TRANSITION_WEIGHT)
         return weights

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from ..arrays import Floats
 from ..data.panel import Panel
-from ..emissions import family_names
+from ..emissions import Family, find_families, shows_states
 from ..engines import Threads
 from ..errors import MissingExtraError
 from ..estimators import InfiniteJumpMeans
@@ -225,7 +225,7 @@ def state_path(
     panel: Any,
     state_costs: Sequence[float] | None = None,
     *,
-    emission: str | Sequence[str] = "gaussian",
+    emission: Family | Sequence[Family] = "gaussian",
     fraction: float = 0.25,
     folds: int = 3,
     method: str = "posterior",
@@ -272,7 +272,7 @@ def state_path(
     if "state_cost" in options:
         raise ValueError(f"state_costs must hold the prices, got state_cost={options['state_cost']!r}; rename it.")
     model = InfiniteJumpMeans(emission=emission, **options)
-    if "direct" in family_names(emission, panel.n_columns):
+    if shows_states(emission):
         raise ValueError("emission must be of hidden states, got 'direct': the labels decide how many there are.")
     scorer = _scorer(model, panel, method, bins)
     auto = float(model.hyperparameters(panel)["state_cost"])
@@ -348,9 +348,9 @@ def _drawn_around(model: Any, panel: Panel, n: int, rng: np.random.Generator) ->
     """Settings of the weights that the model chooses by itself."""
     if not hasattr(model, "hyperparameters"):
         raise ValueError(f"grid must be given for {type(model).__name__}, which has no weights of its own to vary.")
-    families = family_names(model.emission, panel.n_columns)
-    idle = {"state_cost"} if "direct" in families else set()  # the labels are the states
-    idle |= {"emission_weight"} if set(families) == {"direct"} else set()
+    shown = [family.shows_state for family in find_families(model.emission, panel.n_columns)]
+    idle = {"state_cost"} if any(shown) else set()  # the labels are the states
+    idle |= {"emission_weight"} if all(shown) else set()
     own = model.get_params(deep=False)
     numbers = {
         name: value
@@ -435,7 +435,7 @@ def _scorer(model: Any, panel: Panel, method: str, bins: Any) -> Scorer:
     if isinstance(emission, str) and emission == "auto":
         labels = tuple(categories is not None for categories in panel.categories)
     else:
-        labels = tuple(name in ("direct", "categorical") for name in family_names(emission, panel.n_columns))
+        labels = tuple(family.has_labels for family in find_families(emission, panel.n_columns))
     units: tuple[float, ...] = (1.0,)
     if panel.n_columns > 1:
         spreads = [np.nanmean(np.abs(x - np.nanmedian(x))) if np.isfinite(x).any() else 1.0 for x in panel.values.T]

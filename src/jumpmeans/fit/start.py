@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import Floats, weighted_median, weighted_quantile
 from ..data.panel import Panel
-from ..emissions import Direct, Record
+from ..emissions import Record
 from ..kernels.smoothing import smooth_rows
 from ..model.updates import uniform_rows
 
@@ -80,13 +80,8 @@ def start_rows(blank: Record, x: Floats, panel: Panel, moves: NDArray[np.bool_],
     M = blank.n_states
     uneven = 1.0 + 0.1 * ((0.6180339887498949 * np.arange(1, M * M + 1)) % 1.0).reshape(M, M)
     for d, column in enumerate(blank.columns):
-        if isinstance(column, Direct):
-            seen = np.flatnonzero(np.isfinite(x[:, d]))
-            sequence = np.searchsorted(panel.offsets, seen, side="right") - 1
-            pair = np.flatnonzero(sequence[1:] == sequence[:-1])
-            code = x[seen, d].astype(np.int64)
-            cell = code[pair] * M + code[pair + 1]
-            counts = np.bincount(cell, weights=panel.weights[sequence[pair]], minlength=M * M).reshape(M, M)
+        counts = column.successions(x[:, d], panel)
+        if counts is not None:
             uneven = 1.0 + counts / max(float(counts.sum()), 1e-300)
     rows = rows * uneven
     return rows / np.where(moves.any(axis=1, keepdims=True), rows.sum(axis=1, keepdims=True), 1.0)

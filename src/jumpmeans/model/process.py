@@ -25,13 +25,13 @@ class Params:
     emission: Record
     base_row: Floats | None = None
 
-    def permute(self, order: NDArray[np.int64]) -> Params:
-        """The same parameters with state order[i] in place i."""
+    def take(self, index: NDArray[np.int64]) -> Params:
+        """Parameters whose state i is state index[i] of these: in another order, fewer, or some of them twice."""
         return Params(
-            self.rates[order],
-            self.transition_probs[np.ix_(order, order)],
-            self.emission.permute(order),
-            None if self.base_row is None else self.base_row[order],
+            self.rates[index],
+            self.transition_probs[np.ix_(index, index)],
+            self.emission.take(index),
+            None if self.base_row is None else self.base_row[index],
         )
 
     def jump_chain(self) -> Floats:
@@ -114,12 +114,12 @@ class Process:
         np.fill_diagonal(Q, -Q.sum(axis=1))
         return Q
 
-    def permute(self, order: NDArray[np.int64]) -> Process:
+    def take(self, order: NDArray[np.int64]) -> Process:
         """The same process with state order[i] in place i."""
         return Process(
             self.rates[order],
             self.transition_probs[np.ix_(order, order)],
             self.initial_probs[order],
-            self.emission.permute(order),
+            self.emission.take(order),
             self.states[order],
         )
