@@ -473,7 +473,7 @@ def test_refusals(hidden):
         (
             {"emission": "poisson"},
             panel.with_values(np.abs(np.rint(panel.values))),
-            "'gaussian' for Monte Carlo, got 'poisson'",
+            "'gaussian' or 'lognormal' for Monte Carlo, got 'poisson'",
         ),
         ({"n_states": None}, panel, "n_states must be given for hidden states"),
         ({"n_samples": 0}, panel, "n_samples must be an integer of at least 1, got 0"),
