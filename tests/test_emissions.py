@@ -347,13 +347,13 @@ def test_permute(name):
     else:
         column = FAMILIES[name](THETA[name])
     x = np.array([1.0, 0.0, np.nan]) if name != "exponential" else np.array([1.0, 2.0, np.nan])
-    permuted = column.permute(order)
+    permuted = column.take(order)
     np.testing.assert_array_equal(permuted.cost(x), column.cost(x)[:, order])
     np.testing.assert_array_equal(permuted.log_density(x), column.log_density(x)[:, order])
     np.testing.assert_array_equal(permuted.state_values(), column.state_values()[order])
-    gaussian = Gaussian([1, 2, 3], sds=[4, 5, 6]).permute(order)
+    gaussian = Gaussian([1, 2, 3], sds=[4, 5, 6]).take(order)
     np.testing.assert_array_equal(gaussian.sds, [6, 4, 5])
-    assert Direct(["a", "b", "c"]).permute(order).labels.tolist() == ["c", "a", "b"]
+    assert Direct(["a", "b", "c"]).take(order).labels.tolist() == ["c", "a", "b"]
 
 
 def test_what_a_row_should_show():

@@ -12,11 +12,12 @@ from sklearn.exceptions import NotFittedError
 
 import jumpmeans as jm
 from jumpmeans.comparators import Gibbs
-from jumpmeans.comparators.conjugate import NormalPrior, SymbolPrior
 from jumpmeans.comparators.diagnostics import bulk_ess, effective_size, split_r_hat
 from jumpmeans.comparators.gibbs import Chain, Priors
 from jumpmeans.comparators.samples import match_order
 from jumpmeans.emissions import Categorical, Gaussian, Record
+from jumpmeans.emissions.gaussian import NormalPrior
+from jumpmeans.emissions.symbols import SymbolPrior
 from jumpmeans.engines import Threads
 from jumpmeans.kernels.uniformization import events_at_rows, sample_block
 from jumpmeans.passes import Block, Dwells, Sequences
@@ -458,7 +459,7 @@ def test_states_are_matched_before_averaging(rng):
     swapped = np.array([2, 0, 1])[pivot]
     order = match_order(swapped, pivot, 3)
     np.testing.assert_array_equal(order, [2, 0, 1])  # its state 2 is the pivot's 0
-    mixed = Record([Gaussian([10.0, 20.0, 0.0])]).permute(order)
+    mixed = Record([Gaussian([10.0, 20.0, 0.0])]).take(order)
     np.testing.assert_array_equal(mixed.means, [0.0, 10.0, 20.0])
 
 
@@ -479,7 +480,7 @@ def test_refusals(hidden):
         (
             {"emission": "poisson"},
             panel.with_values(np.abs(np.rint(panel.values))),
-            "'gaussian' for Monte Carlo, got 'poisson'",
+            "'gaussian' or 'lognormal' for Monte Carlo, got 'poisson'",
         ),
         ({"n_states": None}, panel, "n_states must be given for hidden states"),
         ({"n_samples": 0}, panel, "n_samples must be an integer of at least 1, got 0"),

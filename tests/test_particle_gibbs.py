@@ -10,7 +10,6 @@ from sklearn.exceptions import NotFittedError
 
 import jumpmeans as jm
 from jumpmeans.comparators import ParticleGibbs
-from jumpmeans.comparators.conjugate import NormalPrior, SymbolPrior
 from jumpmeans.comparators.particle_chain import (
     HyperPriors,
     InfinitePaths,
@@ -22,6 +21,8 @@ from jumpmeans.comparators.particle_chain import (
     to_measures,
 )
 from jumpmeans.emissions import Categorical, Gaussian
+from jumpmeans.emissions.gaussian import NormalPrior
+from jumpmeans.emissions.symbols import SymbolPrior
 from jumpmeans.engines import Threads
 from jumpmeans.kernels.particles import beta_draw, draw_ancestors, draw_tables, give_birth, sweep_paths
 from jumpmeans.passes import Block, Sequences

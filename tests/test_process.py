@@ -47,12 +47,12 @@ def test_what_is_given_is_copied():
 
 
 def test_permuting_keeps_every_number_with_its_label(illness):
-    turned = illness.permute(np.array([2, 0, 1]))
+    turned = illness.take(np.array([2, 0, 1]))
     for a in illness.states.tolist():
         for b in illness.states.tolist():
             assert turned.generator()[a, b] == illness.generator()[a, b]
     params = Params(illness.rates, illness.transition_probs, illness.emission, illness.initial_probs)
-    assert params.permute(np.array([2, 0, 1])).base_row.tolist() == [0, 1, 0]
+    assert params.take(np.array([2, 0, 1])).base_row.tolist() == [0, 1, 0]
     np.testing.assert_array_equal(params.jump_chain(), illness.transition_probs)
 
 

@@ -23,7 +23,13 @@ def weighted_quantile(x: Floats, weights: Floats, q: Floats) -> Floats:
 
 
 def weighted_median(x: Floats, weights: Floats) -> float:
-    """Median of x; the mean of the two middle values where exactly half of the weight lies on each side."""
+    """Median of x; the mean of the two middle values where exactly half of the weight lies on each side.
+
+    Values of weight 0 are not there.
+    """
+    used = weights > 0
+    if used.any() and not used.all():
+        x, weights = x[used], weights[used]
     order = np.argsort(x, kind="stable")
     x = x[order]
     reached = np.cumsum(weights[order])

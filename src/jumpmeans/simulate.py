@@ -10,7 +10,6 @@ import numpy as np
 from .arrays import Floats
 from .data.panel import Panel
 from .data.trajectories import Trajectories
-from .emissions import Categorical, Direct
 from .model.process import Process
 
 # Jumps to be expected at most: in all sequences, since they fill the memory, and in one, since each is a step.
@@ -79,14 +78,7 @@ def simulate(
             f"emission must show finite values, got {drawn[bad[0]].tolist()} in state {row_states.tolist()[bad[0]]!r}; "
             "check its parameters."
         )
-    values: list[Any] = []
-    for d, column in enumerate(process.emission.columns):
-        if isinstance(column, Direct):
-            values.append(column.labels[drawn[:, d].astype(np.int64)])
-        elif isinstance(column, Categorical):
-            values.append(column.symbols[drawn[:, d].astype(np.int64)])
-        else:
-            values.append(drawn[:, d])
+    values = process.emission.named(drawn)
     table = values[0] if len(values) == 1 else np.column_stack([v.astype(object) for v in values])
     return Panel.from_arrays(times.ravel(), table, ids), truth
 

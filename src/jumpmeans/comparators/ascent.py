@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..emissions import Bernoulli, Categorical, Column, Exponential, Gaussian, Poisson, Record
+from ..emissions import Record
+from ..emissions.parts import Part
 from ..fit.refine import maximise
 from ..model.process import Process
 from ..passes import Expected, NoPathError, Sequences
@@ -60,32 +61,6 @@ def look(task: Task, process: Process) -> Point:
     return Point(process, float(task.sequences.weights @ expected.log_lik), expected, image)
 
 
-class Part(NamedTuple):
-    """Some parameters: their values, the information in each (see `slope`), and whether they move as square roots."""
-
-    values: Floats
-    weights: Floats
-    root: bool
-
-    @property
-    def coordinates(self) -> Floats:
-        """The values as a leap moves them, flat."""
-        return np.ravel(np.sqrt(self.values) if self.root else self.values)
-
-    @property
-    def information(self) -> Floats:
-        """Information of the complete data in each coordinate."""
-        return np.ravel((4.0 if self.root else 1.0) * self.weights)
-
-    def slope(self, image: Part) -> Floats:
-        """Gradient of the log-likelihood: weight times the way to the EM step, per coordinate."""
-        way = np.ravel(self.weights * (image.values - self.values))
-        if not self.root:
-            return way
-        u = self.coordinates
-        return np.where(u > 0, 2.0 * way / np.where(u > 0, u, 1.0), 0.0)
-
-
 def parts_of(process: Process, expected: Expected, moves: NDArray[np.bool_]) -> list[Part]:
     """All that a leap moves, in the order of `rebuild`; columns of other families make plain EM steps."""
     M = len(process.rates)
@@ -95,21 +70,7 @@ def parts_of(process: Process, expected: Expected, moves: NDArray[np.bool_]) -> 
         Part(process.initial_probs, np.full(M, expected.first.sum()), True),
     ]
     for column, stats in zip(process.emission.columns, expected.emission, strict=True):
-        if isinstance(column, Gaussian):
-            variances = column.sds**2
-            parts.append(Part(column.means, stats.weight / variances, False))
-            about_reference = variances + (column.means - stats.reference) ** 2
-            parts.append(Part(about_reference, stats.weight / (2.0 * variances), True))
-        elif isinstance(column, Poisson):
-            parts.append(Part(column.means, stats.weight, True))
-        elif isinstance(column, Exponential):
-            parts.append(Part(column.means, stats.weight / column.means, True))
-        elif isinstance(column, Bernoulli):
-            chances = np.stack([column.means, 1.0 - column.means])
-            parts.append(Part(chances, np.broadcast_to(stats.weight, chances.shape), True))
-        elif isinstance(column, Categorical):
-            weight = stats.counts.sum(axis=1, keepdims=True)
-            parts.append(Part(column.probs, np.broadcast_to(weight, column.probs.shape), True))
+        parts += column.parts(stats)
     return parts
 
 
@@ -130,20 +91,9 @@ def rebuild(u: Floats, like: Process, task: Task) -> Process:
     safe = np.where(rates > 0, rates, 1.0)[:, None]
     P = np.where(rates[:, None] > 0, Q / safe, like.transition_probs)
     pi = take(M) ** 2
-    columns: list[Column] = []
-    for column, floor in zip(like.emission.columns, task.floors, strict=True):
-        if isinstance(column, Gaussian):
-            columns.append(Gaussian(take(M), np.maximum(np.abs(take(M)), floor)))
-        elif isinstance(column, Poisson | Exponential):
-            columns.append(type(column)(take(M) ** 2))
-        elif isinstance(column, Bernoulli):
-            chances = take(2, M) ** 2
-            columns.append(Bernoulli(chances[0] / chances.sum(axis=0)))
-        elif isinstance(column, Categorical):
-            probs = take(*column.probs.shape) ** 2
-            columns.append(Categorical(probs / probs.sum(axis=1, keepdims=True), column.symbols))
-        else:
-            columns.append(column)
+    columns = [
+        column.rebuild(take, floor) for column, floor in zip(like.emission.columns, task.floors.tolist(), strict=True)
+    ]
     return Process(rates, P, pi / pi.sum(), Record(columns), like.states)
 
 

@@ -14,7 +14,7 @@ from ..arrays import AnyArray, Floats, Ints, weighted_median
 from ..data.asked import insert_asked
 from ..data.bins import bins_by_column
 from ..data.panel import Panel
-from ..emissions import FAMILIES, family_names
+from ..emissions import find_families
 from ..emissions.column import numeric_values
 from ..emissions.symbols import encode_labels
 from ..errors import PanelError
@@ -117,11 +117,12 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
         """Whether each column holds labels."""
         if isinstance(self.emission, str) and self.emission == "auto":
             return [labels is not None for labels in panel.categories]
-        return [FAMILIES[name].is_symbolic for name in family_names(self.emission, panel.n_columns)]
+        return [family.is_symbolic for family in find_families(self.emission, panel.n_columns)]
 
     def _read(self, panel: Panel, d: int, labels: AnyArray | None) -> Readings:
         if labels is None:
-            family = self.emission if isinstance(self.emission, str) else self.emission[d]
+            auto = isinstance(self.emission, str) and self.emission == "auto"
+            family = "auto" if auto else find_families(self.emission, panel.n_columns)[d].name
             return Readings(numeric_values(panel, d, family), None)
         return Readings(encode_labels(panel, d, labels), labels)
 

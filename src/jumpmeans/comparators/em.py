@@ -15,10 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
-from ..emissions import Gaussian, Laplace, Record
-from ..emissions.bregman import NORMAL_DIFFERENCE
-from ..emissions.column import noise_scale
-from ..emissions.laplace import LAPLACE_DIFFERENCE
+from ..emissions import Family, Record
+from ..emissions.column import SCALE_FLOOR
 from ..engines import get_engine
 from ..estimators.read_out import Occupancy, ReadOut, as_panel, explained
 from ..fit.setup import check_distinct, states_and_emission, typical_gap
@@ -31,8 +29,6 @@ from ..passes import Sequences
 from ..progress import History
 from .ascent import Climb, Task, climb
 
-# A state's spread is never taken below this share of the column's noise: a state of one reading would have none.
-SCALE_FLOOR = 0.05
 # EM cannot raise a zero: what a start rules out but the structure allows gets this share.
 SMALLEST_SHARE = 1e-6
 # A state left at this rate, in units of 1 / shortest gap, is seen twice in a row by a chance of e^-10 at most.
@@ -53,7 +49,7 @@ class EM(ReadOut):
         M. May be left out when the states are observed directly, or with `start`.
     emission : str or list of str
         Family of each value column: "direct" (the label is the state), "categorical", "gaussian",
-        "laplace", "poisson", "exponential" or "bernoulli".
+        "student", "lognormal", "laplace", "poisson", "exponential" or "bernoulli"; or a class of `jumpmeans.emissions`.
     states : list, optional
         Labels of directly observed states, when some may never have been seen; fixes their order.
     structure : Structure, optional
@@ -93,7 +89,7 @@ class EM(ReadOut):
     Leaps are quasi-Newton steps (Jamshidian and Jennrich 1997) that cost one pass over the data, as an EM step does.
     They are kept only if the likelihood does not fall, and need a tenth of the steps or fewer.
 
-    Spreads (gaussian, laplace) are kept above 5 % of the column's noise, taken from successive differences: without
+    Spreads are kept above 5 % of the column's noise, taken from successive differences: without
     a bound, a state that shrinks onto one reading has infinite likelihood.
 
     The likelihood may rise without end with a rate: a state never seen twice in a row may be left at any
@@ -125,7 +121,7 @@ class EM(ReadOut):
         self,
         n_states: int | None = None,
         *,
-        emission: str | Sequence[str] = "gaussian",
+        emission: Family | Sequence[Family] = "gaussian",
         states: Sequence[Any] | None = None,
         structure: Structure | None = None,
         start: Any = None,
@@ -201,7 +197,7 @@ class EM(ReadOut):
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
         if self.structure is None:
             order = process.emission.stable_order(time)
-            process, time, visits = process.permute(order), time[order], visits[order]
+            process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
         self.process_, self.states_ = process, process.states
@@ -251,13 +247,7 @@ def shortest_gap(panel: Panel) -> float:
 
 def scale_floors(blank: Record, x: Floats, panel: Panel) -> Floats:
     """(D,) least spread of a state in each column that has one, else 0."""
-    per_noise = {Gaussian.name: NORMAL_DIFFERENCE, Laplace.name: LAPLACE_DIFFERENCE}
-    return np.array(
-        [
-            SCALE_FLOOR * noise_scale(x[:, d], panel, per_noise[column.name]) if column.name in per_noise else 0.0
-            for d, column in enumerate(blank.columns)
-        ]
-    )
+    return SCALE_FLOOR * blank.noises(x, panel)
 
 
 def hidden_start(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:

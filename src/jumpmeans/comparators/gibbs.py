@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ..arrays import AnyArray, Bools, Floats, Ints
 from ..data.panel import Panel
-from ..emissions import Column, Gaussian, Record
-from ..emissions.bregman import NORMAL_DIFFERENCE
-from ..emissions.column import noise_scale
+from ..emissions import Family, Record
+from ..emissions.priors import ColumnPrior, draw_rows
 from ..engines import get_engine
 from ..estimators.read_out import as_panel, explained
 from ..fit.setup import states_and_emission, typical_gap
@@ -25,7 +24,6 @@ from ..options import Rule, auto, check_options, choice, count, instance, none, 
 from ..passes import Block, Sequences
 from ..passes.draw import Drawn
 from ..progress import History, track
-from .conjugate import ColumnPrior, column_prior, draw_rows
 from .diagnostics import bulk_ess, split_r_hat
 from .sampled import SampledReadOut, copied, publish_first
 from .samples import Draw, Samples, match_order
@@ -45,7 +43,7 @@ class Gibbs(SampledReadOut):
     n_states : int, optional
         M. May be left out when the states are observed directly: their labels decide.
     emission : str or list of str
-        Family of each value column: "direct" (the label is the state), "categorical" or "gaussian".
+        Family of each value column: "direct" (the label is the state), "categorical", "gaussian" or "lognormal".
     states : list, optional
         Labels of directly observed states, when some may never have been seen; fixes their order.
     structure : Structure, optional
@@ -117,7 +115,7 @@ class Gibbs(SampledReadOut):
         self,
         n_states: int | None = None,
         *,
-        emission: str | Sequence[str] = "categorical",
+        emission: Family | Sequence[Family] = "categorical",
         states: Sequence[Any] | None = None,
         structure: Structure | None = None,
         n_samples: int = 100,
@@ -154,12 +152,12 @@ class Gibbs(SampledReadOut):
         priors = Priors(
             gap if isinstance(self.prior_dwell_time, str) else float(self.prior_dwell_time),
             (self.structure or Structure()).allowed_moves(labels),
-            tuple(column_prior(c, block.x[:, d], wide) for d, c in enumerate(blank.columns)),
+            blank.priors(block.x, wide),
         )
         rng = np.random.default_rng(self.random_state)
         chains = []
         for k, own in enumerate(rng.spawn(self.n_chains)):
-            emission = first_emission(blank, block.x, wide, self.init, own, first=k == 0)
+            emission = start_emission(blank, block.x, wide, self.init, own, first=k == 0)
             chains.append(Chain.start(sequences, block.x, priors.moves, emission, labels, gap, own))
         self._seed_ = int(rng.integers(2**32))
         with explained(wide, "the allowed moves"):
@@ -193,7 +191,7 @@ class Gibbs(SampledReadOut):
             time = np.bincount(best.row_states, minlength=M).astype(np.float64)
             stable = best.process.emission.stable_order(time)
             orders = [match_order(draw.row_states, best.row_states, M)[stable] for draw in draws]
-        samples = Samples.of([draw.process.permute(order) for draw, order in zip(draws, orders, strict=True)])
+        samples = Samples.of([draw.process.take(order) for draw, order in zip(draws, orders, strict=True)])
         self.samples_, self.states_ = samples, labels
         self.process_ = samples.mean_process(labels)
         with np.errstate(divide="ignore"):
@@ -271,18 +269,12 @@ def log_joint(paths: Drawn, process: Process, x: Floats) -> float:
     rates = process.rates[:, None] * process.transition_probs
     used = paths.jumps > 0
     started = paths.first > 0
+    seen = (
+        process.emission.log_density(x)[np.arange(len(x)), paths.row_states].sum() if process.emission.n_free else 0.0
+    )
     return float(
         (paths.jumps[used] * np.log(rates[used])).sum()
         - process.rates @ paths.time
         + paths.first[started] @ np.log(process.initial_probs[started])
-        + process.emission.log_density(x)[np.arange(len(x)), paths.row_states].sum()
+        + seen
     )
-
-
-def first_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
-    """Emission that a chain starts with; measurements spread as their noise."""
-    columns: list[Column] = list(start_emission(blank, x, panel, init, rng, first=first).columns)
-    for d, column in enumerate(columns):
-        if isinstance(column, Gaussian):
-            columns[d] = Gaussian(column.means, noise_scale(x[:, d], panel, NORMAL_DIFFERENCE))
-    return Record(columns)

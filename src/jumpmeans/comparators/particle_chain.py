@@ -44,11 +44,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
-from ..emissions import Categorical, Column, Gaussian, Record
+from ..emissions import Column, Record
+from ..emissions.priors import ParticlePrior
 from ..kernels.particles import Measures, draw_tables, path_stats, sweep_paths
 from ..model.process import Process
 from ..passes import Block, Dwells, Held
-from .conjugate import NormalPrior, SymbolPrior
 
 # γ_0: only its product with the other masses matters once γ is drawn, so it stays 1.
 BASE_RATE = 1.0
@@ -93,26 +93,18 @@ class InfiniteSample(NamedTuple):
         if unseen is not None:
             Q = np.vstack([self.rates, np.append(self.base[:M] / self.prior_time, 0.0)])
             first = self.first
-            emission = join_columns(self.emission, unseen)
+            emission = self.emission.join(unseen)
         return Process.from_generator(Q, first / first.sum(), Record([emission]))
 
-    def permute(self, order: Ints) -> InfiniteSample:
+    def reorder(self, order: Ints) -> InfiniteSample:
         """The same sample with state order[i] in place i."""
         wide = np.append(order, self.n_states)
         return self._replace(
             base=self.base[wide],
             rates=self.rates[np.ix_(order, wide)],
             first=self.first[wide],
-            emission=self.emission.permute(order),
+            emission=self.emission.take(order),
         )
-
-
-def join_columns(a: Column, b: Column) -> Column:
-    """Emission of the states of a, then those of b."""
-    if isinstance(a, Categorical) and isinstance(b, Categorical):
-        return Categorical(np.vstack([a.probs, b.probs]), a.symbols)
-    assert isinstance(a, Gaussian) and isinstance(b, Gaussian)
-    return Gaussian(np.append(a.means, b.means), np.append(a.sds, b.sds))
 
 
 @dataclass(eq=False)
@@ -178,7 +170,7 @@ class ParticleChain:
 
     block: Block
     held: Held
-    prior: SymbolPrior | NormalPrior
+    prior: ParticlePrior
     hyper: HyperPriors
     n_particles: int
     paths: InfinitePaths
@@ -197,15 +189,13 @@ class ParticleChain:
 
     def draw_paths(self) -> None:
         """Conditional SMC for every sequence; the sample is cut to the states in use."""
-        family, numbers = (
-            (0, np.ones(len(self.prior.symbols))) if isinstance(self.prior, SymbolPrior) else (1, np.array(self.prior))
-        )
-        paths = self.paths.to_dwells()
+        paths, prior = self.paths.to_dwells(), self.prior
         _, [(m, dwells, states, starts, self.rng)] = self.held.run(
-            move_particles, None, to_measures(self.sample), paths, self.n_particles, family, numbers, self.rng
-        )
+            move_particles, None, to_measures(self.sample, prior), paths, self.n_particles, prior.kind, prior.numbers,
+            self.rng,
+        )  # fmt: skip
         self.paths, kept = InfinitePaths.of(self.block, dwells, states, starts)
-        self.sample = from_measures(m, kept, self.sample)
+        self.sample = from_measures(m, kept, self.sample, prior)
 
     def draw_measures(self) -> None:
         """Steps 2 to 5: base measure and its hyperparameter, rows, γ, emissions."""
@@ -255,14 +245,11 @@ def log_beta_draw(a: float, b: float, rng: np.random.Generator) -> float:
     return float(x - np.logaddexp(x, np.log(rng.standard_gamma(b))))
 
 
-def to_measures(sample: InfiniteSample) -> Measures:
+def to_measures(sample: InfiniteSample, prior: ParticlePrior) -> Measures:
     """A sample in the layout of the kernels, with room for more states."""
     M = sample.n_states
     cap = 2 * M + 16
-    if isinstance(sample.emission, Categorical):
-        values = sample.emission.probs
-    else:
-        values = np.column_stack([sample.emission.means, sample.emission.sds])  # type: ignore[attr-defined]
+    values = prior.table(sample.emission)
     base, exits, left = np.zeros(cap), np.zeros(cap), np.zeros(cap + 1)
     rows, theta = np.zeros((cap + 1, cap)), np.zeros((cap, values.shape[1]))
     base[:M], exits[:M], theta[:M] = sample.base[:M], sample.rates.sum(axis=1), values
@@ -272,19 +259,13 @@ def to_measures(sample: InfiniteSample) -> Measures:
     return Measures(base, rows, left, exits, theta, scalars, np.array([M]))
 
 
-def from_measures(m: Measures, kept: Ints, before: InfiniteSample) -> InfiniteSample:
+def from_measures(m: Measures, kept: Ints, before: InfiniteSample, prior: ParticlePrior) -> InfiniteSample:
     """The measures at the kept states; all others go back to what is left."""
     M = int(m.size[0])
     others = np.setdiff1d(np.arange(M), kept)
     base = np.append(m.base[kept], m.scalars[0] + m.base[others].sum())
     rows = np.hstack([m.rows[:, kept], (m.left + m.rows[:, others].sum(axis=1))[:, None]])
-    values = m.theta[kept]
-    emission: Column = (
-        Categorical(values, before.emission.symbols)
-        if isinstance(before.emission, Categorical)
-        else Gaussian(values[:, 0], values[:, 1])
-    )
-    return before._replace(base=base, rates=rows[kept + 1], first=rows[0], emission=emission)
+    return before._replace(base=base, rates=rows[kept + 1], first=rows[0], emission=prior.column(m.theta[kept]))
 
 
 def carry_states(codes: Floats, offsets: Ints) -> Ints:

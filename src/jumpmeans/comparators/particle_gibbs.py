@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..data.panel import Panel
-from ..emissions import Categorical, Column, Gaussian, Record, family_names
+from ..emissions import Family, Record, find_family, require_particles
 from ..engines import get_engine
 from ..errors import PanelError
 from ..estimators.read_out import as_panel
@@ -17,7 +17,6 @@ from ..fit.setup import typical_gap
 from ..model.process import Process
 from ..passes import Block
 from ..progress import History, track
-from .conjugate import NormalPrior, SymbolPrior
 from .particle_chain import HyperPriors, InfinitePaths, InfiniteSample, ParticleChain, carry_states
 from .sampled import SampledReadOut, copied, publish_first, require_integers
 
@@ -27,8 +26,6 @@ CONCENTRATION_PRIOR = (1.0, 1.0)
 TIME_SHAPE = 3.0
 # The number of states grows with α_0, and with its square the memory they take: beyond this there is no end in sight.
 MOST_CONCENTRATION = 1000.0
-# States that measurements start with: equal shares of the values, in order.
-STARTING_STATES = 4
 
 
 class ParticleGibbs(SampledReadOut):
@@ -39,7 +36,7 @@ class ParticleGibbs(SampledReadOut):
 
     Parameters
     ----------
-    emission : "categorical" or "gaussian"
+    emission : "categorical", "gaussian" or "lognormal"
         Family of the only value column.
     n_particles : int
         Particles of conditional SMC, the current path among them; at least 2.
@@ -94,7 +91,7 @@ class ParticleGibbs(SampledReadOut):
     def __init__(
         self,
         *,
-        emission: str = "categorical",
+        emission: Family = "categorical",
         n_particles: int = 100,
         n_iter: int = 300,
         burn_in: int = 100,
@@ -134,7 +131,7 @@ class ParticleGibbs(SampledReadOut):
         self._prior_ = chain.prior
         last = samples[-1]
         order = Record([last.emission]).stable_order(chain.paths.time)
-        self.process_ = last.permute(order).process(None)
+        self.process_ = last.reorder(order).process(None)
         self.states_ = self.process_.states
         dwells = chain.paths.to_dwells()
         dwells = dwells._replace(states=np.argsort(order).astype(np.int32)[dwells.states])
@@ -147,23 +144,13 @@ class ParticleGibbs(SampledReadOut):
             raise PanelError(
                 f"ParticleGibbs needs one value column, got {panel.n_columns}: {list(panel.columns)}; name one."
             )
-        prior: SymbolPrior | NormalPrior
-        if self.emission == "categorical":
-            column: Column = Categorical.blank(panel, 0, 1, [0], 0.0)
-            x = np.array(column.encode(panel, 0))
-            prior = SymbolPrior(column.symbols)  # type: ignore[attr-defined]
-            codes = x
-        else:
-            x = np.array(Gaussian.blank(panel, 0, 1, [0], 0.0).encode(panel, 0))
-            if not np.isfinite(x).any():
-                raise PanelError(
-                    f"column {panel.columns[0]!r} must hold at least one value, got none; check the column."
-                )
-            prior = NormalPrior.of(x, panel)
-            edges = np.quantile(x[np.isfinite(x)], np.arange(1, STARTING_STATES) / STARTING_STATES)
-            codes = np.where(np.isnan(x), np.nan, np.searchsorted(edges, x))
+        column: Any = find_family(self.emission).blank(panel, 0, 1, [0], 0.0)
+        x = np.array(column.encode(panel, 0))
+        if not np.isfinite(x).any():
+            raise PanelError(f"column {panel.columns[0]!r} must hold at least one value, got none; check the column.")
+        prior = column.prior(x, panel)
         block = Block.of(panel, x[:, None])
-        paths = InfinitePaths.from_rows(block, carry_states(codes, block.offsets))
+        paths = InfinitePaths.from_rows(block, carry_states(prior.start(x), block.offsets))
         gap = typical_gap(panel)
         hyper = HyperPriors(
             None if isinstance(self.concentration, str) else float(self.concentration),
@@ -186,28 +173,15 @@ class ParticleGibbs(SampledReadOut):
         chain.draw_measures()
         return chain
 
-    def _unseen(self) -> Column:
-        """What a state never used shows: the prior's predictive law, as one state."""
-        if isinstance(self._prior_, SymbolPrior):
-            N = len(self._prior_.symbols)
-            return Categorical(np.full((1, N), 1.0 / N), self._prior_.symbols)
-        mean, size, shape, scale = self._prior_
-        return Gaussian([mean], np.sqrt(scale / max(shape - 1.0, 0.5) * (1.0 + 1.0 / size)))
-
     def _processes(self) -> Iterator[Process]:
-        unseen = self._unseen()
+        unseen = self._prior_.unseen()
         return (sample.process(unseen) for sample in self.samples_)
 
     def _last_process(self) -> Process:
         return self.process_
 
     def _check_options(self) -> None:
-        if self.emission not in ("categorical", "gaussian"):
-            family_names(self.emission, 1)
-            raise ValueError(
-                f"emission must be 'categorical' or 'gaussian' for ParticleGibbs, got {self.emission!r}; "
-                "JumpMeans, EM and Gibbs know directly observed states."
-            )
+        require_particles(find_family(self.emission))
         require_integers(self, {"n_particles": 2, "n_iter": 1, "burn_in": 0})
         if self.burn_in >= self.n_iter:
             raise ValueError(f"burn_in must be below n_iter={self.n_iter}, got {self.burn_in}.")

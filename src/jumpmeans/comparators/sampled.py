@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..arrays import AnyArray, Floats, Ints
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
-from ..emissions import Categorical, Column, Direct, Gaussian
 from ..engines import get_engine
 from ..estimators.read_out import ReadOut, as_panel, explained
 from ..fit.publish import publish_trajectories
@@ -54,7 +53,7 @@ class SampledReadOut(ReadOut):
         n = 0
         for process, posterior in self._smoothed(panel):
             for d, column in enumerate(process.emission.columns):
-                total[d] = total[d] + predictive(column, posterior)
+                total[d] = total[d] + column.predictive(posterior)
             n += 1
         return [table / n for table in total]
 
@@ -63,11 +62,7 @@ class SampledReadOut(ReadOut):
 
     def _expected_values(self, panel: Panel) -> AnyArray:
         # predictive distributions averaged over the kept samples: the labels of the states do not matter
-        columns = self.process_.emission.columns
-        parts = [best_value(c, t) for c, t in zip(columns, self._predictive(panel), strict=True)]
-        if len(parts) > 1 and any(part.dtype.kind not in "fiu" for part in parts):
-            parts = [part.astype(object) for part in parts]
-        return parts[0] if len(parts) == 1 else np.column_stack(parts)
+        return self.process_.emission.best_values(self._predictive(panel))
 
     def predict_value_proba(self, panel: Any) -> Floats:
         """Chances of the labels or symbols at each row, averaged over the kept samples.
@@ -80,7 +75,7 @@ class SampledReadOut(ReadOut):
         Returns
         -------
         probs : (n, N)
-            In the caller's row order; columns in the order of `process_.emission.columns[0].symbols` (or `.labels`).
+            In the caller's row order; columns in the order of `process_.emission.columns[0].symbols`.
         """
         self._fitted()
         columns = self.process_.emission.columns
@@ -106,21 +101,6 @@ class SampledReadOut(ReadOut):
             for k in range(DECODE_SWEEPS):
                 paths, _ = sequences.draw(paths, process, fresh=k == 0)
         return publish_trajectories(panel, sequences.fetch_paths(paths), self.states_)
-
-
-def predictive(column: Column, posterior: Floats) -> Floats:
-    """(n, N) chances of the labels or symbols of a column, or (n, 1) its mean, under state probabilities (n, M)."""
-    if isinstance(column, Categorical):
-        return posterior @ column.probs
-    return (posterior @ column.means)[:, None] if isinstance(column, Gaussian) else posterior
-
-
-def best_value(column: Column, table: Floats) -> NDArray[Any]:
-    """(n,) most probable label or symbol, or the mean, of predictive distributions."""
-    if isinstance(column, Direct | Categorical):
-        names = column.labels if isinstance(column, Direct) else column.symbols
-        return np.asarray(names[table.argmax(axis=1)])
-    return table[:, 0]
 
 
 def copied(panel: Panel, name: str) -> tuple[Panel, NDArray[np.int64]]:

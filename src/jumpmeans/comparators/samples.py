@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from ..arrays import Floats, Ints
-from ..emissions import Categorical, Column, Gaussian, Record
+from ..emissions import Record
 from ..model.process import Process
 
 
@@ -76,7 +75,7 @@ class Samples:
             self.rates.mean(axis=0),
             self.transition_probs.mean(axis=0),
             self.initial_probs.mean(axis=0),
-            mean_record(self.emissions),
+            self.emissions[0].averaged(self.emissions),
             states,
         )
 
@@ -85,18 +84,3 @@ def match_order(row_states: Ints, pivot: Ints, n_states: int) -> Ints:
     """(M,) order of the states of one sample so that most rows are in the states of the pivot."""
     together = np.bincount(pivot * n_states + row_states, minlength=n_states**2).reshape(n_states, n_states)
     return np.asarray(linear_sum_assignment(together, maximize=True)[1], dtype=np.int64)
-
-
-def mean_record(records: Sequence[Record]) -> Record:
-    """Emission whose parameters are the means of those given."""
-    columns: list[Column] = []
-    for parts in zip(*(record.columns for record in records), strict=True):
-        first: Any = parts[0]
-        if isinstance(first, Categorical):
-            columns.append(Categorical(np.mean([p.probs for p in parts], axis=0), first.symbols))  # type: ignore[attr-defined]
-        elif isinstance(first, Gaussian):
-            means, sds = (np.mean([getattr(p, name) for p in parts], axis=0) for name in ("means", "sds"))
-            columns.append(Gaussian(means, sds))
-        else:
-            columns.append(first)
-    return Record(columns)

@@ -1,26 +1,37 @@
 """Observation families: what a state shows, what a mismatch costs, how parameters follow from assigned values.
 
-To add one, write a `Column` (or, for a Bregman divergence, a `MeanColumn`) and list it in `record.FAMILIES`.
+To add one, write a `Column` (or, for a Bregman divergence, a `MeanColumn`). Its class can be given as `emission=` at
+once; listed in `record.FAMILIES`, its name too.
 """
 
-from .bregman import Bernoulli, Exponential, Gaussian, MeanColumn, Poisson
+from .bregman import Bernoulli, Exponential, MeanColumn, Poisson
+from .centred import CentredColumn
 from .column import Column
+from .gaussian import Gaussian, Lognormal
 from .laplace import Laplace
-from .record import FAMILIES, Record, as_record, family_names
+from .record import FAMILIES, Family, Record, as_record, find_families, find_family, require_particles, shows_states
+from .student import Student
 from .symbols import Categorical, Direct
 
 __all__ = [
     "FAMILIES",
     "Bernoulli",
     "Categorical",
+    "CentredColumn",
     "Column",
     "Direct",
     "Exponential",
+    "Family",
     "Gaussian",
     "Laplace",
+    "Lognormal",
     "MeanColumn",
     "Poisson",
     "Record",
+    "Student",
     "as_record",
-    "family_names",
+    "find_families",
+    "find_family",
+    "require_particles",
+    "shows_states",
 ]

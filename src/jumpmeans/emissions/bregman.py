@@ -12,23 +12,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from ..arrays import Floats, power_of_two, totals
-from .column import Column, Ints, noise_scale, numeric_values, require
+from ..errors import PanelError
+from .column import LARGEST, Column, Ints, numeric_values, per_state, require
+from .parts import Part, Take
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
 
-# Median |difference| of two normal readings, per standard deviation.
-NORMAL_DIFFERENCE = 0.6744897501960817 * np.sqrt(2.0)
-# ζ of a Gaussian column, in units of 1/noise²: firm assignment spreads the states over the values; the decode that
-# closes a fit weighs readings by the noise that is left (docs/choices.md).
-NORMAL_WEIGHT = 8.0
 # Default weight of the earlier values that keep a mean off the edge of its range.
 SMALL_COUNT = 0.01
-# A state's spread is never taken below this share of the column's: one repeated value is no certainty.
-SCALE_FLOOR = 0.05
 
 
 class MeanStats(NamedTuple):
@@ -44,25 +40,24 @@ class MeanStats(NamedTuple):
 
 
 class MeanColumn(Column):
-    """A Bregman family; `means` is μ, shape (M,). `prior` is (count, mean): earlier values in each state."""
+    """A Bregman family; `mu` is μ, shape (M,). `earlier` is (count, mean): earlier values in each state."""
 
-    means: Floats
-    prior: tuple[float, float] = (0.0, 0.0)
+    params: ClassVar[tuple[str, ...]] = ("mu",)
+    mu: Floats
+    earlier: tuple[float, float] = (0.0, 0.0)
     # Means lie in here; rounding must not carry them out.
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     def __init__(self, means: Any) -> None:
-        self.means = np.atleast_1d(np.asarray(means, dtype=np.float64))
-        self.n_states = len(self.means)
+        self.mu = per_state("means", means, *self.bounds)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(means={np.array2string(self.means, precision=4)})"
+        return f"{type(self).__name__}(means={np.array2string(self.mu, precision=4)})"
 
-    def _copy(self, **changes: Any) -> Self:
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__, **changes)
-        new.n_states = len(new.means)
-        return new
+    @property
+    def means(self) -> Floats:
+        """μ, (M,)."""
+        return self.mu
 
     @staticmethod
     @abstractmethod
@@ -74,29 +69,32 @@ class MeanColumn(Column):
         """Refuse values the family cannot take."""
 
     @classmethod
-    def make_prior(cls, mean: float, count: float) -> tuple[float, float]:
+    def make_earlier(cls, mean: float, count: float) -> tuple[float, float]:
         """Earlier values that keep a mean off the edge of its range; none by default."""
         return (0.0, mean)
 
     @classmethod
-    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
+    def read(cls, panel: Panel, d: int) -> Floats:
+        """Column d of a panel as numbers that the family takes."""
         x = numeric_values(panel, d, cls.name)
         cls.check(panel, x)
+        return x
+
+    @classmethod
+    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
+        x = cls.read(panel, d)
         present = np.isfinite(x)
         weights = np.repeat(panel.weights, panel.lengths)[present]
         mean = float(np.average(x[present], weights=weights)) if present.any() else 1.0
         new = cls(np.full(n_states, mean))
-        new.prior = cls.make_prior(mean, SMALL_COUNT if pseudo_count is None else pseudo_count)
-        return new
+        return new._copy(earlier=cls.make_earlier(mean, SMALL_COUNT if pseudo_count is None else pseudo_count))
 
     def encode(self, panel: Panel, d: int) -> Floats:
-        x = numeric_values(panel, d, self.name)
-        self.check(panel, x)
-        return x
+        return self.read(panel, d)
 
     def cost(self, x: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            out = self.divergence(x[:, None], self.means)
+            out = self.divergence(x[:, None], self.mu)
         out[np.isnan(x)] = 0.0
         return out
 
@@ -105,18 +103,18 @@ class MeanColumn(Column):
         if not present.all():
             x, states, weights = x[present], states[present], weights[present]
         M = self.n_states
-        d = self.divergence(x, self.means[states])
-        shift = totals(states, weights * (x - self.means[states]), M)
-        return MeanStats(totals(states, weights, M), shift, totals(states, weights * d, M), self.means)
+        d = self.divergence(x, self.mu[states])
+        shift = totals(states, weights * (x - self.mu[states]), M)
+        return MeanStats(totals(states, weights, M), shift, totals(states, weights * d, M), self.mu)
 
     def soft_stats(self, x: Floats, probs: Floats) -> MeanStats:
         present = np.isfinite(x)
         if not present.all():
             x, probs = x[present], probs[present]
-        shift = (probs * (x[:, None] - self.means)).sum(axis=0)
+        shift = (probs * (x[:, None] - self.mu)).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            cost = np.where(probs > 0, probs * self.divergence(x[:, None], self.means), 0.0).sum(axis=0)
-        return MeanStats(probs.sum(axis=0), shift, cost, self.means)
+            cost = np.where(probs > 0, probs * self.divergence(x[:, None], self.mu), 0.0).sum(axis=0)
+        return MeanStats(probs.sum(axis=0), shift, cost, self.mu)
 
     def pool(self, stats: MeanStats, groups: Ints, n_groups: int) -> MeanStats:
         weight, shift, cost = (totals(groups, part, n_groups) for part in stats[:3])
@@ -125,106 +123,37 @@ class MeanColumn(Column):
         return MeanStats(weight, shift, cost, reference)
 
     def update(self, stats: MeanStats) -> Self:
-        count, mean = self.prior
+        count, mean = self.earlier
         weight = stats.weight + count
         safe = np.where(weight > 0, weight, 1.0)
         moved = np.clip(stats.reference + (stats.shift + count * (mean - stats.reference)) / safe, *self.bounds)
-        return self._copy(means=np.where(weight > 0, moved, self.means))
+        return self._copy(mu=np.where(weight > 0, moved, self.mu))
 
     def total(self, stats: MeanStats) -> float:
         used = stats.weight > 0
-        w, r, mu = stats.weight[used], stats.reference[used], self.means[used]
+        w, r, mu = stats.weight[used], stats.reference[used], self.mu[used]
         mean = np.clip(r + stats.shift[used] / w, *self.bounds)
         with np.errstate(divide="ignore", invalid="ignore"):
             total = stats.cost[used] + w * (self.divergence(mean, mu) - self.divergence(mean, r))
         return float(np.maximum(total, 0.0).sum())
 
     def with_pseudo_count(self, count: float) -> Self:
-        return self._copy(prior=self.make_prior(self.prior[1], count))
+        return self._copy(earlier=self.make_earlier(self.earlier[1], count))
 
     def prior_cost(self) -> float:
-        count, mean = self.prior
-        return float(count * self.divergence(np.full_like(self.means, mean), self.means).sum()) if count else 0.0
+        count, mean = self.earlier
+        return float(count * self.divergence(np.full_like(self.mu, mean), self.mu).sum()) if count else 0.0
 
-    def permute(self, order: Ints) -> Self:
-        return self._copy(means=self.means[order])
-
-    def sort_key(self) -> Floats | None:
+    def state_values(self) -> NDArray[Any]:
         return self.means
-
-    def state_values(self) -> Floats:
-        return self.means
-
-    def expected(self, probs: Floats) -> Floats:
-        return probs @ self.means
-
-    def features(self, x: Floats) -> Floats:
-        return x[:, None]
 
     def noisy(self, x: Floats, rng: np.random.Generator) -> Self:
-        mean = self.means.mean()
-        spread = np.nanstd(x) if np.isfinite(x).any() else 1.0
-        means = mean + 0.1 * spread * rng.standard_normal(self.n_states)
-        if self.name != "gaussian":  # the others live on the positive side, or between 0 and 1
-            means = mean * np.exp(0.1 * rng.standard_normal(self.n_states))
-        return self._copy(means=np.minimum(means, 0.99) if self.name == "bernoulli" else means)
-
-
-class Gaussian(MeanColumn):
-    """μ: d = ½ (x - μ)². `sds` (M,) is the residual standard deviation of each state, for densities."""
-
-    name = "gaussian"
-    n_free = 2
-
-    def __init__(self, means: Any, sds: Any = 1.0) -> None:
-        super().__init__(means)
-        self.sds = np.array(np.broadcast_to(np.asarray(sds, dtype=np.float64), self.means.shape))
-
-    @staticmethod
-    def divergence(x: Floats, mu: Floats) -> Floats:
-        out = np.subtract(x, mu)
-        out *= out
-        out *= 0.5
-        return out
-
-    @property
-    def unit(self) -> float:
-        return power_of_two(float(self.sds.max()))
-
-    def auto_weight(self, x: Floats, panel: Panel) -> float:
-        noise = noise_scale(x, panel, NORMAL_DIFFERENCE)
-        return NORMAL_WEIGHT / (noise * noise)
-
-    def natural_weight(self) -> float:
-        return 1.0 / float(np.mean(self.sds * self.sds))
-
-    def _squares(self, stats: MeanStats) -> Floats:
-        """(M,) Σ w (x - μ)²: about the reference, so that large readings of small spread keep their digits."""
-        moved = self.means - stats.reference
-        return np.maximum(2.0 * (stats.cost - moved * stats.shift) + stats.weight * moved**2, 0.0)
-
-    def total(self, stats: MeanStats) -> float:
-        return float(0.5 * self._squares(stats).sum())
-
-    def with_scale(self, stats: MeanStats, shared: float = 1.0, floor: float | None = None) -> Self:
-        squares = self._squares(stats)
-        pooled = squares.sum() / max(stats.weight.sum(), 1e-300)
-        own = np.sqrt((squares + shared * pooled) / np.maximum(stats.weight + shared, 1e-300))
-        if floor is None:
-            floor = SCALE_FLOOR * np.sqrt(pooled) or 1e-8 * max(1.0, float(np.abs(self.means).max()))
-        return self._copy(sds=np.maximum(own, floor))
-
-    def unit_log_density(self, x: Floats) -> Floats:
-        z = (x[:, None] - self.means) / self.sds
-        out = -0.5 * z * z - np.log(self.sds / self.unit) - 0.5 * np.log(2.0 * np.pi)
-        out[np.isnan(x)] = 0.0
-        return out
-
-    def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
-        return self.means[states] + self.sds[states] * rng.standard_normal(len(states))
-
-    def permute(self, order: Ints) -> Self:
-        return self._copy(means=self.means[order], sds=self.sds[order])
+        mean = self.mu.mean()
+        noise = 0.1 * rng.standard_normal(self.n_states)
+        if self.bounds[0] < 0:
+            spread = np.nanstd(x) if np.isfinite(x).any() else 1.0
+            return self._copy(mu=mean + spread * noise)
+        return self._copy(mu=np.minimum(mean * np.exp(noise), 0.99 * self.bounds[1]))
 
 
 class Poisson(MeanColumn):
@@ -250,22 +179,32 @@ class Poisson(MeanColumn):
             )
 
     @classmethod
-    def make_prior(cls, mean: float, count: float) -> tuple[float, float]:
+    def make_earlier(cls, mean: float, count: float) -> tuple[float, float]:
         return (count, mean if mean > 0 else 1.0)
 
     def unit_log_density(self, x: Floats) -> Floats:
-        out = xlogy(x[:, None], self.means) - self.means - gammaln(x + 1.0)[:, None]
+        out = xlogy(x[:, None], self.mu) - self.mu - gammaln(x + 1.0)[:, None]
         out[np.isnan(x)] = 0.0
         return out
 
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
-        return rng.poisson(self.means[states]).astype(np.float64)
+        return rng.poisson(self.mu[states]).astype(np.float64)
+
+    def parts(self, stats: MeanStats) -> list[Part]:
+        return [Part(self.mu, stats.weight, True)]
+
+    def rebuild(self, take: Take, floor: float) -> Self:
+        return self._copy(mu=take(self.n_states) ** 2)
 
 
 class Exponential(MeanColumn):
     """μ: d = x/μ - ln(x/μ) - 1, for positive readings whose spread grows with their mean."""
 
     name = "exponential"
+    bounds = (0.0, np.inf)
+
+    def __init__(self, means: Any) -> None:
+        self.mu = per_state("means", means, positive=True)
 
     @staticmethod
     def divergence(x: Floats, mu: Floats) -> Floats:
@@ -274,21 +213,29 @@ class Exponential(MeanColumn):
 
     @classmethod
     def check(cls, panel: Panel, x: Floats) -> None:
-        hint = "drop or blank such rows, or use emission='gaussian'"
         with np.errstate(invalid="ignore"):
+            hint = "drop or blank such rows, or use emission='gaussian'"
             require(panel, x, x > 0, "readings of emission 'exponential' must be > 0", hint)
+            rule = f"readings of emission 'exponential' must be at least {1 / LARGEST:g}"
+            require(panel, x, x >= 1 / LARGEST, rule, "rescale the column")
 
     def unit_log_density(self, x: Floats) -> Floats:
-        out = -x[:, None] / self.means - np.log(self.means / self.unit)
+        out = -x[:, None] / self.mu - np.log(self.mu / self.unit)
         out[np.isnan(x)] = 0.0
         return out
 
     @property
     def unit(self) -> float:
-        return power_of_two(float(self.means.max()))
+        return power_of_two(float(self.mu.max()))
 
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
-        return np.maximum(rng.exponential(self.means[states]), np.finfo(float).tiny)
+        return np.maximum(rng.exponential(self.mu[states]), np.finfo(float).tiny)
+
+    def parts(self, stats: MeanStats) -> list[Part]:
+        return [Part(self.mu, stats.weight / self.mu, True)]
+
+    def rebuild(self, take: Take, floor: float) -> Self:
+        return self._copy(mu=take(self.n_states) ** 2)
 
 
 class Bernoulli(MeanColumn):
@@ -301,7 +248,12 @@ class Bernoulli(MeanColumn):
     @property
     def probs(self) -> Floats:
         """(M,) chance of a 1."""
-        return self.means
+        return self.mu
+
+    @property
+    def symbols(self) -> NDArray[Any]:
+        """The two readings."""
+        return np.array([0, 1])
 
     @staticmethod
     def divergence(x: Floats, mu: Floats) -> Floats:
@@ -313,16 +265,37 @@ class Bernoulli(MeanColumn):
         require(panel, x, (x == 0) | (x == 1), "readings of emission 'bernoulli' must be 0 or 1", hint)
 
     @classmethod
-    def make_prior(cls, mean: float, count: float) -> tuple[float, float]:
+    def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
+        if not np.isfinite(panel.values[:, d]).any():
+            raise PanelError(
+                f"column {panel.columns[d]!r} must hold at least one reading for emission 'bernoulli', got none; "
+                "check that the right column was named."
+            )
+        return super().blank(panel, d, n_states, labels, pseudo_count)
+
+    @classmethod
+    def make_earlier(cls, mean: float, count: float) -> tuple[float, float]:
         return (2.0 * count, 0.5)
 
     def unit_log_density(self, x: Floats) -> Floats:
-        out = xlogy(x[:, None], self.means) + xlogy(1 - x[:, None], 1 - self.means)
+        out = xlogy(x[:, None], self.mu) + xlogy(1 - x[:, None], 1 - self.mu)
         out[np.isnan(x)] = 0.0
         return out
 
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
-        return (rng.random(len(states)) < self.means[states]).astype(np.float64)
+        return (rng.random(len(states)) < self.mu[states]).astype(np.float64)
 
-    def expected(self, probs: Floats) -> Floats:
-        return probs @ self.means
+    def parts(self, stats: MeanStats) -> list[Part]:
+        chances = np.stack([self.mu, 1.0 - self.mu])
+        return [Part(chances, np.broadcast_to(stats.weight, chances.shape), True)]
+
+    def rebuild(self, take: Take, floor: float) -> Self:
+        chances = take(2, self.n_states) ** 2
+        return self._copy(mu=chances[0] / chances.sum(axis=0))
+
+    def predictive(self, probs: Floats) -> Floats:
+        one = probs @ self.mu
+        return np.column_stack([1.0 - one, one])
+
+    def best_value(self, table: Floats) -> Floats:
+        return table[:, 1]

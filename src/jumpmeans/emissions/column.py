@@ -9,37 +9,89 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, sum_in_order, weighted_median
+from ..arrays import Floats, power_of_two, sum_in_order, weighted_median
 from ..errors import PanelError
+from .parts import Part, Take
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
+    from .priors import ColumnPrior
 
 Ints = NDArray[np.integer[Any]]
+
+# Readings are at most so large, so that sums of their squares are finite; noise is no less than the inverse of it.
+LARGEST = 1e140
+# A state's spread is never taken below this share of the column's: one repeated value is no certainty.
+SCALE_FLOOR = 0.05
 
 
 class Column(ABC):
     """Emission of one column given the state: parameters θ, divergence d and density.
 
-    Instances are immutable; an update makes a new one. In all methods x is (n,) with NaN where
-    nothing was observed (symbols are coded by their index), states is (n,), weights is (n,).
+    Instances are immutable; an update makes a new one. In all methods x is (n,), the numbers that `encode` makes of
+    the values, with NaN where nothing was observed; states is (n,), weights is (n,). Only the constructor, which
+    users call, checks its arguments.
     """
 
     name: ClassVar[str]
+    # Names of the arrays that hold the parameters, the state along their first axis.
+    params: ClassVar[tuple[str, ...]]
     # Whether values are symbols: a state is then a mix of them, and may outnumber them.
     is_symbolic: ClassVar[bool] = False
+    # Whether what a state is expected to show is one of the labels, not a number.
+    has_labels: ClassVar[bool] = False
+    # Whether a value is the state itself.
+    shows_state: ClassVar[bool] = False
+    # Whether there is a prior to sample under, and one that can give birth to states.
+    is_conjugate: ClassVar[bool] = False
+    has_particles: ClassVar[bool] = False
     # Free parameters of one state.
     n_free: int = 1
-    n_states: int
+
+    # ------------------------------------------------------------ parameters
+
+    @property
+    def n_states(self) -> int:
+        """M, number of states."""
+        return len(getattr(self, self.params[0]))
+
+    def _copy(self, **changes: Any) -> Self:
+        """The same emission with other parameters, unchecked."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **changes)
+        return new
+
+    def take(self, index: Ints) -> Self:
+        """The emission whose state i is state index[i] of this one: in another order, fewer, or some of them twice."""
+        return self._copy(**{name: getattr(self, name)[index] for name in self.params})
+
+    def join(self, other: Self) -> Self:
+        """The states of this emission, then those of another of the same family."""
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in self.params}
+        return self._copy(**{name: np.concatenate(pair) for name, pair in pairs.items()})
+
+    def averaged(self, others: Sequence[Self]) -> Self:
+        """Emission whose parameters are the means of those of others (this one among them)."""
+        return self._copy(**{name: np.mean([getattr(other, name) for other in others], axis=0) for name in self.params})
+
+    # ------------------------------------------------------------------ data
 
     @classmethod
     @abstractmethod
     def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
-        """Emission that knows the column's support but nothing of its states."""
+        """Emission that knows the column's support and noise but nothing of its states."""
 
     @abstractmethod
     def encode(self, panel: Panel, d: int) -> Floats:
         """Column d of a panel as the numbers this emission works on; refuses values outside its support."""
+
+    def named(self, x: Floats) -> NDArray[Any]:
+        """(n,) the values that the numbers x stand for."""
+        return x
+
+    def noise(self, x: Floats, panel: Panel) -> float:
+        """Noise of the readings, in the unit of x; 0 for a family that has no spread of its own."""
+        return 0.0
 
     def auto_weight(self, x: Floats, panel: Panel) -> float:
         """ζ that makes the cost free of units (1 where it has none)."""
@@ -48,6 +100,16 @@ class Column(ABC):
     def natural_weight(self) -> float:
         """ζ that makes the cost the negative logarithm of the density, up to constants."""
         return 1.0
+
+    def features(self, x: Floats) -> Floats:
+        """(n, F) the values as coordinates for a first clustering, NaN where nothing was observed."""
+        return x[:, None]
+
+    def successions(self, x: Floats, panel: Panel) -> Floats | None:
+        """(M, M) weighted number of times that states were seen one after the other; None if states are not seen."""
+        return None
+
+    # ------------------------------------------------------------------ cost
 
     @abstractmethod
     def cost(self, x: Floats) -> Floats:
@@ -68,7 +130,10 @@ class Column(ABC):
 
     @abstractmethod
     def update(self, stats: Any) -> Self:
-        """Emission that minimises the cost of the assigned values; a state without any keeps its own."""
+        """Emission of less cost of the assigned values, the least if it can be had; a state without any keeps its own.
+
+        Neither the cost may rise nor, under the spreads that this emission has, the likelihood fall.
+        """
 
     @abstractmethod
     def total(self, stats: Any) -> float:
@@ -78,9 +143,15 @@ class Column(ABC):
         """The same emission with another pseudo-count for its updates."""
         return self
 
+    def with_counts_of(self, other: Self, share: float) -> Self:
+        """The same emission with a share of the pseudo-counts of another, as far as they grow with the data."""
+        return self
+
     def prior_cost(self) -> float:
         """Cost of the pseudo-counts, if any."""
         return 0.0
+
+    # --------------------------------------------------------------- density
 
     def with_scale(self, stats: Any, shared: float = 1.0, floor: float | None = None) -> Self:
         """The same emission with the spread that its density needs, from the assigned values.
@@ -103,41 +174,86 @@ class Column(ABC):
         """(n, M) log-density of each value under each state; 0 where nothing was observed."""
         return self.unit_log_density(x) - (np.isfinite(x) * np.log(self.unit))[:, None]
 
+    def parts(self, stats: Any) -> list[Part]:
+        """What a leap up the likelihood moves, given the expected statistics; nothing: plain EM steps are made."""
+        return []
+
+    def rebuild(self, take: Take, floor: float) -> Self:
+        """The emission at the coordinates of its `parts`, handed out by `take(*shape)`; spreads at least `floor`."""
+        return self
+
     @abstractmethod
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
-        """(n,) a value for each state of `states`."""
+        """(n,) a value for each state of `states`, as `encode` would give it."""
 
-    @abstractmethod
-    def permute(self, order: Ints) -> Self:
-        """The same emission with state order[i] in place i."""
+    def prior(self, x: Floats, panel: Panel) -> ColumnPrior:
+        """The prior of the samplers, for families that are conjugate."""
+        raise NotImplementedError(f"{type(self).__name__} is not conjugate.")
 
-    @abstractmethod
-    def sort_key(self) -> Floats | None:
-        """(M,) numbers to order the states by; None if they are in order by nature."""
+    # ---------------------------------------------------------------- answers
 
     @abstractmethod
     def state_values(self) -> NDArray[Any]:
         """(M,) the observation each state should show."""
 
+    def sort_key(self) -> Floats | None:
+        """(M,) numbers to order the states by; None if they are in order by nature."""
+        return self.state_values()
+
+    def predictive(self, probs: Floats) -> Floats:
+        """(n, N) chances of the symbols, or (n, 1) the mean, under state probabilities (n, M)."""
+        return (probs @ self.state_values())[:, None]
+
+    def best_value(self, table: Floats) -> NDArray[Any]:
+        """(n,) the observation to expect under predictive distributions (n, N)."""
+        return table[:, 0]
+
     def describe(self) -> list[str]:
         """(M,) what each state shows, in a few words."""
         return [f"{value:.4g}" if isinstance(value, float) else str(value) for value in self.state_values().tolist()]
 
-    @abstractmethod
     def expected(self, probs: Floats) -> NDArray[Any]:
         """(n,) the observation to expect under state probabilities (n, M)."""
-
-    @abstractmethod
-    def features(self, x: Floats) -> Floats:
-        """(n, F) the values as coordinates for a first clustering, NaN where nothing was observed."""
+        return self.best_value(self.predictive(probs))
 
     @abstractmethod
     def noisy(self, x: Floats, rng: np.random.Generator) -> Self:
         """Nearly equal states: the whole column's parameters with a little noise."""
 
 
+# ------------------------------------------------------------ what is refused
+
+
+def per_state(name: str, values: Any, low: float = -np.inf, high: float = np.inf, positive: bool = False) -> Floats:
+    """(M,) finite numbers within bounds, one for each state; for constructors."""
+    x = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    good = np.isfinite(x) & (x >= low) & (x <= high) & ((x > 0) | (not positive))
+    if x.ndim != 1 or len(x) == 0 or not good.all():
+        rule = "> 0" if positive else f"from {low:g} to {high:g}" if high < np.inf else ">= 0" if low == 0 else ""
+        raise ValueError(
+            f"{name} must be finite numbers{' ' if rule else ''}{rule}, one for each state, got {few(x.tolist())}; "
+            "correct them."
+        )
+    return x
+
+
+def spreads(name: str, values: Any, like: Floats) -> Floats:
+    """(M,) positive numbers, one for each state or one for all; for constructors."""
+    x = per_state(name, values, positive=True)
+    if len(x) not in (1, len(like)):
+        raise ValueError(f"{name} must be one number or one for each of the {len(like)} states, got {len(x)}.")
+    return np.array(np.broadcast_to(x, like.shape))
+
+
+def few(items: Sequence[Any], most: int = 5) -> str:
+    """The items as a list, the first ones if there are many."""
+    if len(items) <= most:
+        return str(list(items))
+    return f"{list(items[:most])} and {len(items) - most} more"
+
+
 def numeric_values(panel: Panel, d: int, family: str) -> Floats:
-    """Column d of a panel, refused if it holds anything but numbers."""
+    """Column d of a panel, refused if it holds anything but numbers, or numbers whose squares overflow."""
     labels = panel.categories[d]
     x = panel.values[:, d]
     if labels is not None and all(isinstance(label, bool | np.bool_) for label in labels.tolist()):
@@ -154,6 +270,9 @@ def numeric_values(panel: Panel, d: int, family: str) -> Floats:
             f"{labels[int(x[row])]!r} at {panel.locate(row)}; convert the column, or use "
             "emission='categorical' (hidden states) or 'direct' (the labels are the states)."
         )
+    with np.errstate(invalid="ignore"):
+        rule = f"readings of emission {family!r} must be at most {LARGEST:g} in size"
+        require(panel, x, np.abs(x) <= LARGEST, rule, f"rescale the column {panel.columns[d]!r}")
     return x
 
 
@@ -173,33 +292,37 @@ def require(panel: Panel, x: Floats, good: NDArray[np.bool_], rule: str, hint: s
         raise PanelError(f"{rule}, got {x[row]:g} at {panel.locate(row)}; {hint}.")
 
 
-def successive_differences(x: Floats, panel: Panel) -> tuple[Floats, Floats]:
-    """|difference| of successive present values of the same sequence, and the weight of each."""
-    present = np.flatnonzero(np.isfinite(x))
-    sequence = np.searchsorted(panel.offsets, present, side="right") - 1
-    same = sequence[1:] == sequence[:-1]
-    return np.abs(np.diff(x[present]))[same], panel.weights[sequence[1:]][same]
+# -------------------------------------------------------------------- noise
 
 
 def noise_scale(x: Floats, panel: Panel, median_of_noise: float) -> float:
     """Noise of a column from its successive differences, whose median is `median_of_noise` per unit of noise.
 
     Coarsely rounded data can have a median difference of 0: then the mean difference, then the
-    spread of the whole column, then 1.
+    spread of the whole column, then 1. Noise that cannot be squared, alone or as a share of the readings, is refused.
     """
-    steps, weights = successive_differences(x, panel)
-    if len(steps):
-        median = weighted_median(steps, weights)
-        if median > 0:
-            return median / median_of_noise
-        mean = float(np.average(steps, weights=weights))
-        if mean > 0:
-            return mean / median_of_noise
-    present = np.isfinite(x)
-    if present.any():
-        weights = np.repeat(panel.weights, panel.lengths)[present]
-        center = float(np.average(x[present], weights=weights))
-        spread = float(np.sqrt(np.average((x[present] - center) ** 2, weights=weights)))
-        if spread > 1e-12 * abs(center):
-            return spread
-    return 1.0
+    present = np.flatnonzero(np.isfinite(x))
+    if not len(present):
+        return 1.0
+    sequence = np.searchsorted(panel.offsets, present, side="right") - 1
+    same = sequence[1:] == sequence[:-1]
+    steps, weights = np.abs(np.diff(x[present]))[same], panel.weights[sequence[1:]][same]
+    noise = (weighted_median(steps, weights) or float(np.average(steps, weights=weights))) if len(steps) else 0.0
+    noise = noise / median_of_noise or _spread(x[present], panel.weights[sequence])
+    largest = float(np.abs(x[present]).max())
+    if noise < max(1.0, largest) / LARGEST:
+        around = np.abs(x[present] - float(np.median(x[present])))
+        row = int(present[np.where(around > 0, around, np.inf).argmin()])
+        raise PanelError(
+            f"the noise of readings must be at least {1 / LARGEST:g}, and this share of the largest reading "
+            f"{largest:g}, got {noise:g}, as by {x[row]:g} at {panel.locate(row)}; rescale the column."
+        )
+    return noise
+
+
+def _spread(x: Floats, weights: Floats) -> float:
+    """Standard deviation, 1 if it is but rounding."""
+    centre = float(np.average(x, weights=weights))
+    unit = power_of_two(float(np.abs(x - centre).max()))
+    spread = unit * float(np.sqrt(np.average(((x - centre) / unit) ** 2, weights=weights)))
+    return spread if spread > 1e-12 * abs(centre) else 1.0

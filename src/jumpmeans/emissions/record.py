@@ -10,35 +10,77 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..errors import PanelError
-from .bregman import Bernoulli, Exponential, Gaussian, Poisson
+from .bregman import Bernoulli, Exponential, Poisson
 from .column import Column, Ints
+from .gaussian import Gaussian, Lognormal
 from .laplace import Laplace
+from .priors import ColumnPrior
+from .student import Student
 from .symbols import Categorical, Direct
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
 
 FAMILIES: dict[str, type[Column]] = {
-    family.name: family for family in (Direct, Categorical, Gaussian, Laplace, Poisson, Exponential, Bernoulli)
+    family.name: family
+    for family in (Direct, Categorical, Gaussian, Lognormal, Student, Laplace, Poisson, Exponential, Bernoulli)
 }
+# A family as a user gives it: its name here, or its class.
+Family = str | type[Column]
 # Costs are filled in pieces so that temporaries stay small however long a sequence is.
 PIECE = 1 << 15
 
 
-def family_names(emission: str | Sequence[str], n_columns: int) -> list[str]:
-    """One known family name for each column."""
-    names = [emission] * n_columns if isinstance(emission, str) else list(emission)
-    for name in names:
-        if name not in FAMILIES:
-            raise ValueError(f"emission must be one of {sorted(FAMILIES)} (or a list of them), got {name!r}.")
-    if len(names) != n_columns:
+def find_family(family: Family) -> type[Column]:
+    """The class of a family given by name or by itself."""
+    if isinstance(family, type) and issubclass(family, Column):
+        return family
+    if not isinstance(family, str) or family not in FAMILIES:
         raise ValueError(
-            f"emission must name one family for each of the {n_columns} value columns, got {len(names)}: {names}; "
-            "give a single name for all columns or a list of the right length."
+            f"emission must be one of {sorted(FAMILIES)} or a subclass of jumpmeans.emissions.Column "
+            f"(or a list of them), got {family!r}."
         )
-    if names.count("direct") > 1:
-        raise ValueError("emission 'direct' must stand for one column only; use 'categorical' for the others.")
-    return names
+    return FAMILIES[family]
+
+
+def find_families(emission: Family | Sequence[Family], n_columns: int) -> list[type[Column]]:
+    """One family for each column."""
+    families = [find_family(family) for family in _listed(emission, n_columns)]
+    if len(families) != n_columns:
+        raise ValueError(
+            f"emission must name one family for each of the {n_columns} value columns, got {len(families)}: "
+            f"{[family.name for family in families]}; give a single name for all columns or a list of the right length."
+        )
+    seen = [family.name for family in families if family.shows_state]
+    if len(seen) > 1:
+        raise ValueError(f"emission {seen[0]!r} must stand for one column only; use 'categorical' for the others.")
+    return families
+
+
+def shows_states(emission: Family | Sequence[Family]) -> bool:
+    """Whether one of the families shows the state itself."""
+    return any(find_family(family).shows_state for family in _listed(emission, 1))
+
+
+def _listed(emission: Family | Sequence[Family], n: int) -> list[Family]:
+    """One for each column, or the same for n."""
+    return list(emission) if isinstance(emission, list | tuple | np.ndarray) else [emission] * n  # type: ignore[list-item]
+
+
+def _quoted(names: list[str]) -> str:
+    """Names in a sentence: 'a', 'b' or 'c'."""
+    *first, last = [repr(name) for name in names]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def require_particles(family: type[Column]) -> None:
+    """Refuse a family whose states cannot be born by particles."""
+    if not family.has_particles:
+        known = [name for name, other in FAMILIES.items() if other.has_particles]
+        raise ValueError(
+            f"emission must be {_quoted(known)} for ParticleGibbs, got {family.name!r}; "
+            "JumpMeans, EM and Gibbs know directly observed states."
+        )
 
 
 class Record:
@@ -63,7 +105,15 @@ class Record:
                 f"an emission of {[column.name for column in self.columns]} has no {name!r}; "
                 "see `.columns` for the parameters of each column."
             )
-        return parts[0] if len(self.columns) == 1 else np.stack(parts, axis=-1)
+        if len(self.columns) == 1:
+            return parts[0]
+        shapes = [part.shape for part in parts]
+        if len(set(shapes)) > 1:
+            raise AttributeError(
+                f"the {name} of {[column.name for column in self.columns]} must have one shape to be put side by side, "
+                f"got {shapes}; read them column by column, as `.columns[0].{name}`."
+            )
+        return np.stack(parts, axis=-1)
 
     @property
     def means(self) -> Floats:
@@ -79,14 +129,12 @@ class Record:
     def probs(self) -> Floats:
         """ρ, (M, N) of a categorical column; of several, see `.columns`."""
         parts = [column.probs for column in self.columns if hasattr(column, "probs")]
-        if len(parts) == 1:
-            return parts[0]  # type: ignore[no-any-return]
-        return self._stack("probs")  # type: ignore[no-any-return]
+        return parts[0] if len(parts) == 1 else self._stack("probs")  # type: ignore[no-any-return]
 
     @property
     def is_direct(self) -> bool:
         """Whether a column shows the state itself."""
-        return any(isinstance(column, Direct) for column in self.columns)
+        return any(column.shows_state for column in self.columns)
 
     @property
     def hides_symbols(self) -> bool:
@@ -192,9 +240,38 @@ class Record:
         """(n, D) a record for each state."""
         return np.column_stack([column.sample(states, rng) for column in self.columns])
 
-    def permute(self, order: Ints) -> Record:
-        """The same emission with state order[i] in place i."""
-        return Record(column.permute(order) for column in self.columns)
+    def named(self, x: Floats) -> list[NDArray[Any]]:
+        """The values that the numbers x (n, D) stand for, column by column."""
+        return [column.named(x[:, d]) for d, column in enumerate(self.columns)]
+
+    def take(self, index: Ints) -> Record:
+        """The emission whose state i is state index[i] of this one: in another order, fewer, or some of them twice."""
+        return Record(column.take(index) for column in self.columns)
+
+    def averaged(self, others: Sequence[Record]) -> Record:
+        """Emission whose parameters are the means of those of others (this one among them)."""
+        return Record(column.averaged([other.columns[d] for other in others]) for d, column in enumerate(self.columns))
+
+    def with_counts_of(self, other: Record, share: float) -> Record:
+        """The same emission with a share of the pseudo-counts of another, as far as they grow with the data."""
+        return Record(
+            column.with_counts_of(theirs, share) for column, theirs in zip(self.columns, other.columns, strict=True)
+        )
+
+    def noises(self, x: Floats, panel: Panel) -> Floats:
+        """(D,) noise of each column, 0 where the family has no spread."""
+        return np.array([column.noise(x[:, d], panel) for d, column in enumerate(self.columns)])
+
+    def priors(self, x: Floats, panel: Panel) -> tuple[ColumnPrior, ...]:
+        """Conjugate priors of all columns; a family that has none is refused."""
+        for column in self.columns:
+            if not column.is_conjugate:
+                known = [name for name, family in FAMILIES.items() if family.is_conjugate]
+                raise ValueError(
+                    f"emission must be {_quoted(known)} for Monte Carlo, got {column.name!r}; "
+                    "JumpMeans and EM know the other families."
+                )
+        return tuple(column.prior(x[:, d], panel) for d, column in enumerate(self.columns))
 
     def stable_order(self, time_in_state: Floats) -> NDArray[np.int64]:
         """Order of the states that two fits agree on: by value, then by most probable symbol and frequency.
@@ -203,9 +280,9 @@ class Record:
         """
         if self.is_direct:
             return np.arange(self.n_states)
-        keys = [key for key in (column.sort_key() for column in self.columns) if key is not None]
-        numeric_first = sorted(range(len(keys)), key=lambda i: isinstance(self.columns[i], Categorical))
-        return np.lexsort([-time_in_state, *(keys[i] for i in reversed(numeric_first))])
+        numeric_first = sorted(self.columns, key=lambda column: column.has_labels)
+        keys = [key for column in reversed(numeric_first) if (key := column.sort_key()) is not None]
+        return np.lexsort([-time_in_state, *keys])
 
     def state_values(self) -> NDArray[Any]:
         """(M,) or (M, D): the observation each state should show."""
@@ -218,6 +295,10 @@ class Record:
     def expected(self, probs: Floats) -> NDArray[Any]:
         """(n,) or (n, D): the observation to expect under state probabilities (n, M)."""
         return _join([column.expected(probs) for column in self.columns])
+
+    def best_values(self, tables: Sequence[Floats]) -> NDArray[Any]:
+        """(n,) or (n, D): the observation to expect under predictive distributions of each column."""
+        return _join([column.best_value(table) for column, table in zip(self.columns, tables, strict=True)])
 
     def noisy(self, x: Floats, rng: np.random.Generator) -> Record:
         """Nearly equal states, as the paper starts."""

@@ -2,78 +2,94 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import Floats, totals
+from ..arrays import Ints as Codes
 from ..errors import PanelError
-from .column import Column, Ints
+from .column import Column, Ints, few
+from .parts import Part, Take
+from .priors import ColumnPrior, ParticlePrior, draw_rows
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
 
-
-def encode_labels(panel: Panel, d: int, known: NDArray[Any]) -> Floats:
-    """Index of each value in the known labels, NaN where missing; unseen labels are refused by name."""
-    x = panel.values[:, d]
-    present = np.isfinite(x)
-    if not present.any():
-        return x
-    index = {label: i for i, label in enumerate(known.tolist())}
-    found = panel.labels(d)
-    unseen = [label for label in found.tolist() if label not in index]
-    categories = panel.categories[d]
-    # the number by which the panel holds each label: itself, or its place among the categories
-    held = found.astype(np.float64) if categories is None else np.arange(len(categories), dtype=np.float64)
-    labels = found if categories is None else categories
-    if unseen:
-        row = int(np.flatnonzero(np.isin(x, held[[label in unseen for label in labels.tolist()]]))[0])
-        more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
-        raise PanelError(
-            f"labels of column {panel.columns[d]!r} must be among the known ones {known.tolist()}, got "
-            f"{unseen[:5]}{more}, first at {panel.locate(row)}; correct them, or name every label that may "
-            "occur by states=[...] (direct) when fitting."
-        )
-    code_of = np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.float64)
-    out = np.full(len(x), np.nan)
-    out[present] = code_of[np.searchsorted(held, x[present])]
-    return out
+# Default pseudo-count of a symbol, as a share of the mean count: hard assignment makes noisy symbols look certain.
+EVEN_SHARE = 1.0
+# Labels that a column may have: tables grow with the square of their number, and time with its cube.
+MOST_LABELS = 500
+# A column of numbers that are not whole looks continuous if it has more distinct values than this, and few repeat.
+MOST_ODD_NUMBERS = 20
 
 
-def with_missing(x: Floats, missing: int) -> NDArray[np.int64]:
-    """Codes as integers, missing values as the code `missing`."""
-    return np.where(np.isnan(x), missing, x).astype(np.int64)
+class LabelColumn(Column):
+    """A family whose values are labels, coded by their place among `symbols` (N,)."""
+
+    is_symbolic = True
+    has_labels = True
+    symbols: NDArray[Any]
+
+    def encode(self, panel: Panel, d: int) -> Floats:
+        return encode_labels(panel, d, self.symbols)
+
+    def named(self, x: Floats) -> NDArray[Any]:
+        return np.asarray(self.symbols[x.astype(np.int64)])
+
+    def features(self, x: Floats) -> Floats:
+        return one_hot(x, len(self.symbols))
+
+    def best_value(self, table: Floats) -> NDArray[Any]:
+        return np.asarray(self.symbols[table.argmax(axis=1)])
 
 
-class Direct(Column):
+class Direct(LabelColumn):
     """The label is the state: d is 0 for the state that was seen and infinite for all others."""
 
     name = "direct"
-    is_symbolic = True
+    params = ("labels",)
+    shows_state = True
+    is_conjugate = True
+    n_free = 0
 
     def __init__(self, labels: Any) -> None:
-        self.labels = np.asarray(labels)
-        self.n_states = len(self.labels)
-        table = np.full((self.n_states + 1, self.n_states), np.inf)
-        np.fill_diagonal(table, 0.0)
-        table[-1] = 0.0
-        self._table = table
+        self.labels = distinct("labels", labels)
 
     def __repr__(self) -> str:
-        return f"Direct(labels={self.labels.tolist()})"
+        return f"Direct(labels={few(self.labels.tolist(), 20)})"
+
+    @property
+    def symbols(self) -> NDArray[Any]:  # type: ignore[override]
+        """(M,) the labels, which are the states."""
+        return self.labels
 
     @classmethod
     def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
         return cls(labels)
 
-    def encode(self, panel: Panel, d: int) -> Floats:
-        return encode_labels(panel, d, self.labels)
+    def averaged(self, others: Sequence[Self]) -> Self:
+        return self
+
+    def successions(self, x: Floats, panel: Panel) -> Floats:
+        M = self.n_states
+        seen = np.flatnonzero(np.isfinite(x))
+        sequence = np.searchsorted(panel.offsets, seen, side="right") - 1
+        pair = np.flatnonzero(sequence[1:] == sequence[:-1])
+        code = x[seen].astype(np.int64)
+        cell = code[pair] * M + code[pair + 1]
+        return totals(cell, panel.weights[sequence[pair]], M * M).reshape(M, M)
 
     def cost(self, x: Floats) -> Floats:
-        return self._table[with_missing(x, self.n_states)]
+        M = self.n_states
+        table = np.full((M + 1, M), np.inf)
+        np.fill_diagonal(table, 0.0)
+        table[-1] = 0.0
+        return table[with_missing(x, M)]
 
     def stats(self, x: Floats, states: Ints, weights: Floats) -> int:
         return 0
@@ -96,27 +112,31 @@ class Direct(Column):
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
         return np.asarray(states, dtype=np.float64)
 
-    def permute(self, order: Ints) -> Self:
-        return type(self)(self.labels[order])
-
-    def sort_key(self) -> Floats | None:
-        return None
+    def prior(self, x: Floats, panel: Panel) -> ColumnPrior:
+        return DirectPrior(self)
 
     def state_values(self) -> NDArray[Any]:
         return self.labels
 
-    def expected(self, probs: Floats) -> NDArray[Any]:
-        return np.asarray(self.labels[probs.argmax(axis=1)])
+    def sort_key(self) -> Floats | None:
+        return None
 
-    def features(self, x: Floats) -> Floats:
-        return one_hot(x, self.n_states)
+    def predictive(self, probs: Floats) -> Floats:
+        return probs
 
     def noisy(self, x: Floats, rng: np.random.Generator) -> Self:
         return self
 
 
-# Default pseudo-count of a symbol, as a share of the mean count: hard assignment makes noisy symbols look certain.
-EVEN_SHARE = 1.0
+@dataclass(frozen=True)
+class DirectPrior(ColumnPrior):
+    """The label is the state: nothing to draw."""
+
+    column: Direct
+
+    def draw(self, x: Floats, states: Codes, n_states: int, rng: np.random.Generator) -> Direct:
+        """The emission as it is."""
+        return self.column
 
 
 class SymbolCounts(NamedTuple):
@@ -128,27 +148,45 @@ class SymbolCounts(NamedTuple):
         return SymbolCounts(self.counts + other.counts)
 
 
-class Categorical(Column):
+class Categorical(LabelColumn):
     """ρ: d = -ln ρ of the symbol seen. `probs` (M, N); `symbols` (N,) their labels."""
 
     name = "categorical"
-    is_symbolic = True
+    params = ("probs",)
+    is_conjugate = True
+    has_particles = True
 
     def __init__(self, probs: Any, symbols: Any = None, pseudo_count: float = 0.0) -> None:
         self.probs = np.atleast_2d(np.asarray(probs, dtype=np.float64))
-        self.n_states = len(self.probs)
-        self.symbols = np.arange(self.probs.shape[1]) if symbols is None else np.asarray(symbols)
-        self.pseudo_count = pseudo_count
-        self.n_free = len(self.symbols) - 1
-        with np.errstate(divide="ignore"):
-            cost = -np.log(self.probs.T)
-        self._table = np.vstack([cost, np.zeros(self.n_states)])
+        sums = self.probs.sum(axis=-1)
+        bad = ~(np.isclose(sums, 1.0, rtol=0.0, atol=1e-8) & (self.probs >= 0).all(axis=-1))
+        if self.probs.ndim != 2 or self.probs.size == 0:
+            raise ValueError(
+                f"probs must be a table of states by symbols, got shape {self.probs.shape}; give one row per state."
+            )
+        if bad.any():
+            s = int(np.flatnonzero(bad)[0])
+            raise ValueError(
+                f"rows of probs must be probabilities that sum to 1, got {few(self.probs[s].tolist())} with the sum "
+                f"{sums[s]:g} for state {s}; divide each row by its sum."
+            )
+        N = self.probs.shape[1]
+        self.symbols = np.arange(N) if symbols is None else distinct("symbols", symbols)
+        if len(self.symbols) != N:
+            raise ValueError(f"symbols must name the {N} columns of probs, got {len(self.symbols)}.")
+        if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
+            raise ValueError(f"pseudo_count must be a finite number >= 0, got {pseudo_count!r}.")
+        self.pseudo_count = float(pseudo_count)
 
     def __repr__(self) -> str:
-        return f"Categorical(probs={np.array2string(self.probs, precision=3)}, symbols={self.symbols.tolist()})"
+        return (
+            f"Categorical(probs={np.array2string(self.probs, precision=3)}, symbols={few(self.symbols.tolist(), 20)})"
+        )
 
-    def _with(self, probs: Floats) -> Self:
-        return type(self)(probs, self.symbols, self.pseudo_count)
+    @property
+    def n_free(self) -> int:  # type: ignore[override]
+        """Free parameters of one state."""
+        return len(self.symbols) - 1
 
     @classmethod
     def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
@@ -158,6 +196,7 @@ class Categorical(Column):
                 f"column {panel.columns[d]!r} must hold at least one symbol for emission 'categorical', got none; "
                 "check that the right column was named."
             )
+        check_labels(panel, d, symbols, cls.name)
         if pseudo_count is None:
             present = np.isfinite(panel.values[:, d])
             pseudo_count = (
@@ -165,11 +204,14 @@ class Categorical(Column):
             )
         return cls(np.full((n_states, len(symbols)), 1.0 / len(symbols)), symbols, pseudo_count)
 
-    def encode(self, panel: Panel, d: int) -> Floats:
-        return encode_labels(panel, d, self.symbols)
+    def _table(self) -> Floats:
+        """(N + 1, M) cost of each symbol, and of a missing one, in each state."""
+        with np.errstate(divide="ignore"):
+            cost = -np.log(self.probs.T)
+        return np.vstack([cost, np.zeros(self.n_states)])
 
     def cost(self, x: Floats) -> Floats:
-        return self._table[with_missing(x, len(self.symbols))]
+        return self._table()[with_missing(x, len(self.symbols))]
 
     def stats(self, x: Floats, states: Ints, weights: Floats) -> SymbolCounts:
         present = np.isfinite(x)
@@ -190,46 +232,154 @@ class Categorical(Column):
     def update(self, stats: SymbolCounts) -> Self:
         counts = stats.counts + self.pseudo_count
         total = counts.sum(axis=1, keepdims=True)
-        return self._with(np.where(total > 0, counts / np.where(total > 0, total, 1.0), self.probs))
+        return self._copy(probs=np.where(total > 0, counts / np.where(total > 0, total, 1.0), self.probs))
 
     def total(self, stats: SymbolCounts) -> float:
         used = stats.counts > 0
-        return float((stats.counts[used] * self._table[:-1].T[used]).sum())
+        return float((stats.counts[used] * self._table()[:-1].T[used]).sum())
 
     def with_pseudo_count(self, count: float) -> Self:
-        return type(self)(self.probs, self.symbols, count)
+        return self._copy(pseudo_count=count)
+
+    def with_counts_of(self, other: Self, share: float) -> Self:
+        return self._copy(pseudo_count=share * other.pseudo_count)
 
     def prior_cost(self) -> float:
         # relative to even symbols, so that a state that tells nothing costs nothing
         N = len(self.symbols)
-        return float(self.pseudo_count * (self._table - np.log(N))[:-1].sum()) if self.pseudo_count else 0.0
+        return float(self.pseudo_count * (self._table() - np.log(N))[:-1].sum()) if self.pseudo_count else 0.0
 
     def unit_log_density(self, x: Floats) -> Floats:
         return -self.cost(x)
+
+    def parts(self, stats: SymbolCounts) -> list[Part]:
+        weight = stats.counts.sum(axis=1, keepdims=True)
+        return [Part(self.probs, np.broadcast_to(weight, self.probs.shape), True)]
+
+    def rebuild(self, take: Take, floor: float) -> Self:
+        probs = take(*self.probs.shape) ** 2
+        return self._copy(probs=probs / probs.sum(axis=1, keepdims=True))
 
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
         edges = np.cumsum(self.probs, axis=1)
         drawn = (rng.random(len(states))[:, None] > edges[states]).sum(axis=1)
         return np.minimum(drawn, len(self.symbols) - 1).astype(np.float64)
 
-    def permute(self, order: Ints) -> Self:
-        return self._with(self.probs[order])
-
-    def sort_key(self) -> Floats | None:
-        return self.probs.argmax(axis=1).astype(np.float64)
+    def prior(self, x: Floats, panel: Panel) -> SymbolPrior:
+        return SymbolPrior(self.symbols)
 
     def state_values(self) -> NDArray[Any]:
         return np.asarray(self.symbols[self.probs.argmax(axis=1)])
 
-    def expected(self, probs: Floats) -> NDArray[Any]:
-        return np.asarray(self.symbols[(probs @ self.probs).argmax(axis=1)])
+    def sort_key(self) -> Floats | None:
+        return self.probs.argmax(axis=1).astype(np.float64)
 
-    def features(self, x: Floats) -> Floats:
-        return one_hot(x, len(self.symbols))
+    def predictive(self, probs: Floats) -> Floats:
+        return probs @ self.probs
 
     def noisy(self, x: Floats, rng: np.random.Generator) -> Self:
         probs = np.ones_like(self.probs) + 0.1 * rng.random(self.probs.shape)
-        return self._with(probs / probs.sum(axis=1, keepdims=True))
+        return self._copy(probs=probs / probs.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class SymbolPrior(ParticlePrior):
+    """Rows ρ ~ Dirichlet(1) over the symbols."""
+
+    kind = 0
+    symbols: NDArray[Any]
+
+    @property
+    def numbers(self) -> Floats:
+        return np.ones(len(self.symbols))
+
+    def draw(self, x: Floats, states: Codes, n_states: int, rng: np.random.Generator) -> Categorical:
+        """ρ ~ Dirichlet(1 + counts)."""
+        present = np.isfinite(x)
+        N = len(self.symbols)
+        cell = states[present] * N + x[present].astype(np.int64)
+        counts = np.bincount(cell, minlength=n_states * N).reshape(n_states, N).astype(np.float64)
+        return self.column(draw_rows(1.0 + counts, rng))
+
+    def table(self, column: Categorical) -> Floats:
+        return column.probs
+
+    def column(self, table: Floats) -> Categorical:
+        return Categorical(table, self.symbols)
+
+    def unseen(self) -> Categorical:
+        N = len(self.symbols)
+        return self.column(np.full((1, N), 1.0 / N))
+
+    def start(self, x: Floats) -> Floats:
+        return x
+
+
+# ---------------------------------------------------------------------- labels
+
+
+def distinct(name: str, labels: Any) -> NDArray[Any]:
+    """(N,) labels of a constructor, none twice."""
+    array = np.asarray(labels)
+    if array.ndim != 1 or len(array) == 0:
+        raise ValueError(f"{name} must be a list of at least one label, got {labels!r}.")
+    twice = [label for label, n in Counter(array.tolist()).items() if n > 1]
+    if twice:
+        raise ValueError(f"{name} must be distinct, got {few(twice)} more than once.")
+    return array
+
+
+def check_labels(panel: Panel, d: int, labels: NDArray[Any], family: str, looks: bool = True) -> None:
+    """Refuse more labels than tables can be made for and, if `looks`, a column that looks like measurements."""
+    N = len(labels)
+    hint = (
+        "for measurements use emission='gaussian', 'student' or 'lognormal' (counts: 'poisson'), or cut them into "
+        "bins; of labels, merge the rare ones"
+    )
+    if N > MOST_LABELS:
+        raise PanelError(
+            f"column {panel.columns[d]!r} must hold at most {MOST_LABELS} labels for emission {family!r}, got {N}: "
+            f"{few(labels.tolist())}; {hint}."
+        )
+    if looks and N > MOST_ODD_NUMBERS and labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):
+        rows = int(np.isfinite(panel.values[:, d]).sum())
+        if 2 * N > rows:
+            raise PanelError(
+                f"column {panel.columns[d]!r} must hold labels that repeat for emission {family!r}, got {N} different "
+                f"numbers in {rows} rows: {few(labels.tolist())}; {hint}."
+            )
+
+
+def encode_labels(panel: Panel, d: int, known: NDArray[Any]) -> Floats:
+    """Index of each value in the known labels, NaN where missing; unseen labels are refused by name."""
+    x = panel.values[:, d]
+    present = np.isfinite(x)
+    if not present.any():
+        return x
+    index = {label: i for i, label in enumerate(known.tolist())}
+    found = panel.labels(d)
+    unseen = [label for label in found.tolist() if label not in index]
+    categories = panel.categories[d]
+    # the number by which the panel holds each label: itself, or its place among the categories
+    held = found.astype(np.float64) if categories is None else np.arange(len(categories), dtype=np.float64)
+    labels = found if categories is None else categories
+    if unseen:
+        new = set(unseen)
+        row = int(np.flatnonzero(np.isin(x, held[[label in new for label in labels.tolist()]]))[0])
+        raise PanelError(
+            f"labels of column {panel.columns[d]!r} must be among the known ones {few(known.tolist(), 20)}, got "
+            f"{few(unseen)}, first at {panel.locate(row)}; correct them, or name every label that may "
+            "occur by states=[...] (direct) when fitting."
+        )
+    code_of = np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.float64)
+    out = np.full(len(x), np.nan)
+    out[present] = code_of[np.searchsorted(held, x[present])]
+    return out
+
+
+def with_missing(x: Floats, missing: int) -> NDArray[np.int64]:
+    """Codes as integers, missing values as the code `missing`."""
+    return np.where(np.isnan(x), missing, x).astype(np.int64)
 
 
 def one_hot(x: Floats, n: int) -> Floats:

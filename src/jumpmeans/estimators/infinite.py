@@ -10,12 +10,13 @@ import numpy as np
 
 from ..arrays import AnyArray, Bools, Floats
 from ..data.panel import Panel
-from ..emissions import Categorical, Record
+from ..emissions import Family, Record, shows_states
 from ..engines import get_engine
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
 from ..fit.moves import MOVES, Scene
 from ..fit.setup import (
+    are_auto,
     check_distinct,
     emission_weights,
     even_jumps,
@@ -60,7 +61,7 @@ class InfiniteJumpMeans(JumpModel):
     ----------
     emission : str or list of str
         Family of each value column: "direct" (the label is the state), "categorical", "gaussian",
-        "laplace", "poisson", "exponential" or "bernoulli".
+        "student", "lognormal", "laplace", "poisson", "exponential" or "bernoulli"; or a class of `jumpmeans.emissions`.
     max_states : int
         Most hidden states there can be.
     states : list, optional
@@ -139,7 +140,7 @@ n_iter_, converged_, history_
     def __init__(
         self,
         *,
-        emission: str | Sequence[str] = "gaussian",
+        emission: Family | Sequence[Family] = "gaussian",
         max_states: int = 64,
         states: Sequence[Any] | None = None,
         state_cost: float | str = "auto",
@@ -247,7 +248,7 @@ n_iter_, converged_, history_
             raise ValueError(f"start must have at most max_states={self.max_states} states, got {start.n_states_}.")
 
     def _is_hidden(self) -> bool:
-        return "direct" not in ([self.emission] if isinstance(self.emission, str) else list(self.emission))
+        return not shows_states(self.emission)
 
     def _hold(self, panel: Panel, emission: Record) -> Sequences:
         return Sequences.of(get_engine(self.engine), panel, emission.encode(panel))
@@ -288,12 +289,12 @@ n_iter_, converged_, history_
         pull = share if isinstance(self.shared_row_weight, str) and blank.only_symbols else 1.0
         less = weights._replace(state_cost=share * weights.state_cost, shared_row=pull * weights.shared_row)
         params = self._first_params(few, blank, weights) if start is None else start.objective_params_
-        params = replace(params, emission=with_counts_of(params.emission, blank, share))
+        params = replace(params, emission=params.emission.with_counts_of(blank, share))
         with explained(few, WHY, REMEDY):
             run, path = self._search(few, params, less)
         model = self._model(weights, every_move(len(run.params.rates)))
         if few is not panel:
-            params = replace(run.params, emission=with_counts_of(run.params.emission, blank, 1.0))
+            params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
             sequences, timing = self._hold(panel, params.emission), run.timing.restarted()
             with explained(panel, WHY, REMEDY):
                 run = descend(sequences, params, model, self.max_iter, self.tol, timing=timing)
@@ -302,7 +303,7 @@ n_iter_, converged_, history_
     def _first_params(self, panel: Panel, blank: Record, weights: Weights) -> Params:
         """`start_states` states to start from, found in the observations."""
         M = min(self.start_states, self.max_states)
-        blank = blank.permute(np.zeros(M, np.int64))
+        blank = blank.take(np.zeros(M, np.int64))
         x = blank.encode(panel)
         check_distinct(panel, blank, x, "start_states")
         return Params(
@@ -338,8 +339,8 @@ n_iter_, converged_, history_
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
         shared = or_auto(self.shared_row_weight, pull)
         emission = emission_weights(self.emission_weight, blank, x, panel)
-        if symbols and isinstance(self.emission_weight, str):
-            emission = SYMBOL_WEIGHT * emission
+        if symbols:
+            emission = np.where(are_auto(self.emission_weight, len(emission)), SYMBOL_WEIGHT * emission, emission)
         printed, integrated = self.objective == "printed", self.objective == "integrated"
         xi = or_auto(self.transition_weight, 1.0)
         # behind symbols the pull stands for even counts, and is no number of earlier dwells
@@ -355,14 +356,6 @@ n_iter_, converged_, history_
             running=not printed,
             integrated=integrated,
         )
-
-
-def with_counts_of(emission: Record, blank: Record, share: float) -> Record:
-    """The same emission with a share of the pseudo-counts of another: those of symbols grow with the data."""
-    return Record(
-        column.with_pseudo_count(share * other.pseudo_count) if isinstance(other, Categorical) else column
-        for column, other in zip(emission.columns, blank.columns, strict=True)
-    )
 
 
 def every_move(n: int) -> Bools:

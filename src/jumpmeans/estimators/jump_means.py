@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..data.panel import Panel
-from ..emissions import Record
+from ..emissions import Family, Record
 from ..engines import get_engine
 from ..fit.descent import Model, descend
 from ..fit.refine import Decoder, closing_weights
@@ -51,7 +51,7 @@ class JumpMeans(JumpModel):
         M. May be left out when the states are observed directly: their labels decide.
     emission : str or list of str
         Family of each value column: "direct" (the label is the state), "categorical", "gaussian",
-        "laplace", "poisson", "exponential" or "bernoulli".
+        "student", "lognormal", "laplace", "poisson", "exponential" or "bernoulli"; or a class of `jumpmeans.emissions`.
     states : list, optional
         Labels of directly observed states, when some may never have been seen; fixes their order.
     transition_weight : float or "auto"
@@ -134,7 +134,7 @@ class JumpMeans(JumpModel):
         self,
         n_states: int | None = None,
         *,
-        emission: str | Sequence[str] = "gaussian",
+        emission: Family | Sequence[Family] = "gaussian",
         states: Sequence[Any] | None = None,
         transition_weight: float | str = "auto",
         emission_weight: float | Sequence[float] | str = "auto",

@@ -70,7 +70,7 @@ class JumpModel(ReadOut):
         sorts = self.structure is None
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
-            run = run._replace(params=run.params.permute(order))
+            run = run._replace(params=run.params.take(order))
         with explained(panel, WHY, REMEDY):
             process, decoder, dwells = close(
                 sequences, run, model, labels, n_steps(self.refine, run.params.emission),
@@ -82,8 +82,8 @@ class JumpModel(ReadOut):
         trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
         if sorts:  # closing steps may have moved the states past each other
             order = process.emission.stable_order(trajectories.time_in_state().sum(axis=0))
-            process, params = replace(process.permute(order), states=labels), params.permute(order)
-            decoder = decoder._replace(params=decoder.params.permute(order), shown=decoder.shown[order])
+            process, params = replace(process.take(order), states=labels), params.take(order)
+            decoder = decoder._replace(params=decoder.params.take(order), shown=decoder.shown[order])
             trajectories = replace(trajectories, codes=np.argsort(order).astype(np.int32)[trajectories.codes])
         visits = np.bincount(trajectories.codes, minlength=len(labels))
         self.__dict__.update(

@@ -11,7 +11,7 @@ from joblib import Parallel, cpu_count, delayed
 from ..arrays import Floats
 from ..data.bins import bins_by_column
 from ..data.panel import Panel
-from ..emissions import family_names
+from ..emissions import find_families
 from ..engines import Threads
 from ..fit.setup import check_choice
 from ..progress import track
@@ -64,7 +64,7 @@ def make_scorer(model: Any, panel: Panel, method: str, bins: Any) -> Scorer:
     if isinstance(emission, str) and emission == "auto":
         symbols = [categories is not None for categories in panel.categories]
     else:
-        symbols = [name in ("direct", "categorical") for name in family_names(emission, panel.n_columns)]
+        symbols = [family.has_labels for family in find_families(emission, panel.n_columns)]
     labels = tuple(is_symbol or edges is not None for is_symbol, edges in zip(symbols, bounds, strict=True))
     units: tuple[float, ...] = (1.0,)
     if panel.n_columns > 1:

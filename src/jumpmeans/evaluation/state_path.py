@@ -12,7 +12,7 @@ from sklearn.base import clone
 from ..arrays import Floats, Ints
 from ..data.frames import make_frame
 from ..data.panel import Panel
-from ..emissions import family_names
+from ..emissions import shows_states
 from ..estimators import InfiniteJumpMeans
 from ..estimators.read_out import as_panel
 from ..fit.setup import total_weight
@@ -128,7 +128,7 @@ def state_path(
     if "state_cost" in options:
         raise ValueError(f"state_costs must hold the prices, got state_cost={options['state_cost']!r}; rename it.")
     model = InfiniteJumpMeans(emission=emission, **options)
-    if "direct" in family_names(emission, panel.n_columns):
+    if shows_states(emission):
         raise ValueError("emission must be of hidden states, got 'direct': the labels decide how many there are.")
     scorer = make_scorer(model, panel, method, bins)
     auto = float(model.hyperparameters(panel)["state_cost"])

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from ..arrays import Floats
 from ..data.frames import make_frame
 from ..data.panel import Panel
-from ..emissions import family_names
+from ..emissions import find_families
 from ..estimators.read_out import as_panel
 from ..plots import plot_trials
 from ..progress import quiet
@@ -207,9 +207,9 @@ def _drawn_around(model: Any, panel: Panel, n: int, rng: np.random.Generator) ->
     """Settings of the weights that the model chooses by itself."""
     if not hasattr(model, "hyperparameters"):
         raise ValueError(f"grid must be given for {type(model).__name__}, which has no weights of its own to vary.")
-    families = family_names(model.emission, panel.n_columns)
-    idle = {"state_cost"} if "direct" in families else set()  # the labels are the states
-    idle |= {"emission_weight"} if set(families) == {"direct"} else set()
+    shown = [family.shows_state for family in find_families(model.emission, panel.n_columns)]
+    idle = {"state_cost"} if any(shown) else set()  # the labels are the states
+    idle |= {"emission_weight"} if all(shown) else set()
     own = model.get_params(deep=False)
     numbers = {
         name: value

@@ -108,7 +108,7 @@ class Classes(NamedTuple):
         parent[groups] = self.parent
         old = self.stats
         run = np.where(old.run_state >= 0, groups[old.run_state], -1)
-        emission = scene.params.emission.permute(parent)
+        emission = scene.params.emission.take(parent)
         exits, times, log_times = (totals(groups, part, n) for part in (old.exits, old.time, old.log_time))
         jumps = totals(cell, counts, n * n).reshape(n, n)
         pooled = emission.pool(old.emission, groups, n)
@@ -138,7 +138,7 @@ def class_stats(scene: Scene, time: Timeline, classes: Ints, parent: Ints) -> Cl
     running = ~time.complete[ends] & np.column_stack([ends[:, 0] < ends[:, 1], np.ones(len(ends), dtype=bool)])
     run_state = np.where(running, classes[ends], -1).astype(np.int32)
     run_time = np.where(running, time.length[ends], 0.0)
-    emission = scene.params.emission.permute(parent)
+    emission = scene.params.emission.take(parent)
     stats = Stats(
         totals(own, weight, n), totals(own, weight * length, n), totals(own, weight * np.log(length), n),
         np.zeros((0, 0)), run_state, run_time, block.weights,
@@ -203,7 +203,7 @@ def emission_splits(scene: Scene, time: Timeline) -> Iterator[Proposal]:
         if len(own) > 1:
             upper[own] = two_means(scene.features[own], weight[own])
     parent = np.repeat(np.arange(M), 2)
-    doubled = params.emission.permute(parent)
+    doubled = params.emission.take(parent)
     fine = doubled.stats(block.x, 2 * states + upper, weight)
     sizes = np.bincount((2 * states + upper)[seen], minlength=2 * M).reshape(M, 2)
     now = evaluate(scene.stats, params, weights)
@@ -212,7 +212,7 @@ def emission_splits(scene: Scene, time: Timeline) -> Iterator[Proposal]:
         groups[2 * m + 1] = M
         index = np.append(np.arange(M), m)
         pooled = doubled.pool(fine, groups, M + 1)
-        emission = params.emission.permute(index).update(pooled)
+        emission = params.emission.take(index).update(pooled)
         change = weights.emission @ (emission.totals(pooled) + emission.prior_costs())
         expected = now.total - now.observations - now.emission_prior + change + weights.state_cost
         yield Proposal("emissions", float(expected), partial(changed, scene, index, emission))
@@ -221,7 +221,7 @@ def emission_splits(scene: Scene, time: Timeline) -> Iterator[Proposal]:
 def changed(scene: Scene, index: Ints, emission: Record) -> Params:
     """Parameters of the states `index` of before; rows half way to even, since a state new or gone changes them all."""
     n = len(index)
-    old = scene.params.permute(index)
+    old = scene.params.take(index)
     rates = np.where(old.rates > 0, old.rates, scene.rate)
     if scene.weights.integrated:
         return Params(rates, np.ones((n, n)), emission)
@@ -262,7 +262,7 @@ def merges(scene: Scene, time: Timeline) -> Iterator[Proposal]:
         joined = np.where(states == m, r, states)
         emission = scene.params.emission
         stats = emission.stats(scene.block.x, joined, scene.block.row_weights)
-        return changed(scene, keep, emission.update(stats).permute(keep))
+        return changed(scene, keep, emission.update(stats).take(keep))
 
     for m in range(M):
         for r in range(M):
@@ -279,7 +279,7 @@ def drops(scene: Scene, time: Timeline) -> Iterator[Proposal]:
         own = cost[states == m]
         keep = np.delete(np.arange(M), m)
         expected = now + float((own[:, keep].min(axis=1) - own[:, m]).sum())
-        yield Proposal("drop", expected, partial(changed, scene, keep, scene.params.emission.permute(keep)))
+        yield Proposal("drop", expected, partial(changed, scene, keep, scene.params.emission.take(keep)))
 
 
 def row_costs(scene: Scene) -> Floats:

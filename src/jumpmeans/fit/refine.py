@@ -23,7 +23,7 @@ from ..passes.sweep import MAX_ROUNDS
 from ..progress import say
 from .descent import Descent, Model
 from .publish import estimate_process
-from .setup import PSEUDO_COUNT
+from .setup import PSEUDO_COUNT, are_auto
 
 # In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
 SHARED_READINGS = 300.0
@@ -64,8 +64,8 @@ class Refined(NamedTuple):
 
 def closing_weights(weights: Weights, emission: Record, transition_weight: Any, emission_weight: Any) -> Weights:
     """Weights of a decode under a process: what was left to us follows its densities."""
-    if isinstance(emission_weight, str):
-        weights = weights._replace(emission=emission.natural_weights())
+    automatic = are_auto(emission_weight, len(emission.columns))
+    weights = weights._replace(emission=np.where(automatic, emission.natural_weights(), weights.emission))
     if isinstance(transition_weight, str):
         weights = weights._replace(transition=CLOSING_TRANSITION_WEIGHT)
     return weights

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, weighted_median
 from ..data.panel import Panel
-from ..emissions import FAMILIES, Record, family_names
+from ..emissions import Family, Record, find_families
+from ..emissions.column import few
+from ..emissions.symbols import check_labels
 from ..model.structure import jumps_needed
 from ..passes.sweep import BEAM_PER_GAP, Search
 
@@ -38,12 +40,17 @@ def or_auto(value: Any, automatic: float) -> float:
 
 
 def states_and_emission(
-    panel: Panel, emission: str | Sequence[str], n_states: int | None, states: Sequence[Any] | None, pseudo_count: Any
+    panel: Panel,
+    emission: Family | Sequence[Family],
+    n_states: int | None,
+    states: Sequence[Any] | None,
+    pseudo_count: Any,
 ) -> tuple[NDArray[Any], Record]:
     """Labels of the states, and an emission that knows each column's support but nothing of its states."""
-    names = family_names(emission, panel.n_columns)
-    if "direct" in names:
-        labels = direct_labels(panel, names.index("direct"), n_states, states)
+    families = find_families(emission, panel.n_columns)
+    shown = [d for d, family in enumerate(families) if family.shows_state]
+    if shown:
+        labels = direct_labels(panel, shown[0], n_states, states)
     elif states is not None:
         raise ValueError("states must be given only for emission 'direct'; hidden states are numbered.")
     elif n_states is None:
@@ -51,9 +58,7 @@ def states_and_emission(
     else:
         labels = np.arange(n_states)
     symbols = None if isinstance(pseudo_count, str) else float(np.ravel(pseudo_count)[-1])
-    blank = Record(
-        FAMILIES[name].blank(panel, d, len(labels), labels.tolist(), symbols) for d, name in enumerate(names)
-    )
+    blank = Record(family.blank(panel, d, len(labels), labels.tolist(), symbols) for d, family in enumerate(families))
     return labels, blank
 
 
@@ -61,15 +66,16 @@ def direct_labels(panel: Panel, d: int, n_states: int | None, states: Sequence[A
     """Labels of directly observed states: those named, or those seen."""
     labels = panel.labels(d) if states is None else np.asarray(states)
     if len(set(labels.tolist())) != len(labels):
-        raise ValueError(f"states must be distinct, got {labels.tolist()}.")
+        raise ValueError(f"states must be distinct, got {few(labels.tolist(), 20)}.")
     if len(labels) == 0:
         raise ValueError(
             f"column {panel.columns[d]!r} must hold at least one label for emission 'direct', got none; "
             "check the column, or name the labels by states=[...]."
         )
+    check_labels(panel, d, labels, "direct", looks=states is None)
     if n_states is not None and n_states != len(labels):
         raise ValueError(
-            f"n_states={n_states} must equal the number of labels, got {len(labels)}: {labels.tolist()}; "
+            f"n_states={n_states} must equal the number of labels, got {len(labels)}: {few(labels.tolist(), 20)}; "
             "leave n_states out, or name labels that were never seen by states=[...]."
         )
     return labels
@@ -95,14 +101,20 @@ def count_distinct(x: Floats) -> int:
 
 def emission_weights(value: Any, blank: Record, x: Floats, panel: Panel) -> Floats:
     """(D,) ζ of each column."""
-    if isinstance(value, str) and value == "auto":
-        return blank.auto_weights(x, panel)
-    weights = [or_auto(z, 1.0) for z in np.ravel(np.asarray(value, dtype=object))]
-    if len(weights) not in (1, len(blank.columns)):
+    automatic = are_auto(value, len(blank.columns))
+    auto = blank.auto_weights(x, panel) if automatic.any() else np.ones(len(blank.columns))
+    given = np.broadcast_to(np.ravel(np.asarray(value, dtype=object)), len(auto))
+    return np.array([or_auto(z, a) for z, a in zip(given.tolist(), auto.tolist(), strict=True)])
+
+
+def are_auto(value: Any, n_columns: int) -> NDArray[np.bool_]:
+    """(D,) whether the emission weight of each column is left to us."""
+    weights = np.ravel(np.asarray(value, dtype=object)).tolist()
+    if len(weights) not in (1, n_columns):
         raise ValueError(
-            f"emission_weight must be one number, or one for each of the {len(blank.columns)} columns, got {weights}."
+            f"emission_weight must be one number, or one for each of the {n_columns} columns, got {weights}."
         )
-    return np.array(np.broadcast_to(weights, len(blank.columns)), dtype=np.float64)
+    return np.broadcast_to([isinstance(z, str) and z == "auto" for z in weights], n_columns)
 
 
 def one_or_list(weights: Floats) -> float | list[float]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
-from ..arrays import Floats, weighted_median, weighted_quantile
+from ..arrays import Floats, totals, weighted_median, weighted_quantile
 from ..data.panel import Panel
-from ..emissions import Direct, Record
+from ..emissions import Record
 from ..kernels.smoothing import smooth_rows
 from ..model.updates import uniform_rows
 
@@ -19,6 +15,8 @@ from ..model.updates import uniform_rows
 SMOOTHING = 2.0
 # A clustering to start from needs no more rows than this.
 MOST_ROWS = 20_000
+# Steps of that clustering at most, and the sum of squared moves of its centres, in spreads, that ends it.
+LLOYD_STEPS, SMALL_SHIFT = 300, 1e-4
 
 
 def start_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
@@ -80,13 +78,8 @@ def start_rows(blank: Record, x: Floats, panel: Panel, moves: NDArray[np.bool_],
     M = blank.n_states
     uneven = 1.0 + 0.1 * ((0.6180339887498949 * np.arange(1, M * M + 1)) % 1.0).reshape(M, M)
     for d, column in enumerate(blank.columns):
-        if isinstance(column, Direct):
-            seen = np.flatnonzero(np.isfinite(x[:, d]))
-            sequence = np.searchsorted(panel.offsets, seen, side="right") - 1
-            pair = np.flatnonzero(sequence[1:] == sequence[:-1])
-            code = x[seen, d].astype(np.int64)
-            cell = code[pair] * M + code[pair + 1]
-            counts = np.bincount(cell, weights=panel.weights[sequence[pair]], minlength=M * M).reshape(M, M)
+        counts = column.successions(x[:, d], panel)
+        if counts is not None:
             uneven = 1.0 + counts / max(float(counts.sum()), 1e-300)
     rows = rows * uneven
     return rows / np.where(moves.any(axis=1, keepdims=True), rows.sum(axis=1, keepdims=True), 1.0)
@@ -123,10 +116,28 @@ def cluster_emission(blank: Record, x: Floats, features: Floats, weights: Floats
     spread = np.sqrt(weights @ F**2 / weights.sum())
     F /= np.where(spread > 0, spread, 1.0)
     centres = spread_centres(F, weights, blank.n_states, rng)
-    with warnings.catch_warnings():  # fewer distinct rows than states: k-means says so, the fit goes on
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        states = KMeans(blank.n_states, init=centres, n_init=1).fit_predict(F, sample_weight=weights)
-    return blank.update(blank.stats(x, states.astype(np.int64), weights))
+    return blank.update(blank.stats(x, nearest_centres(F, weights, centres), weights))
+
+
+def nearest_centres(F: Floats, weights: Floats, centres: Floats) -> NDArray[np.int64]:
+    """(n,) cluster of each row by Lloyd's steps from the given centres; some may stay empty.
+
+    Our own, for the start of a fit must touch nothing that the process shares: no pool of threads that would not
+    outlive a fork, no filter of warnings.
+    """
+    states = np.full(len(F), -1)
+    for _ in range(LLOYD_STEPS):
+        before, states = states, ((centres**2).sum(axis=1) - 2.0 * F @ centres.T).argmin(axis=1)
+        if np.array_equal(states, before):
+            break
+        size = totals(states, weights, len(centres))
+        sums = np.column_stack([totals(states, weights * f, len(centres)) for f in F.T])
+        moved = np.where(size[:, None] > 0, sums / np.where(size > 0, size, 1.0)[:, None], centres)
+        settled = ((moved - centres) ** 2).sum() <= SMALL_SHIFT
+        centres = moved
+        if settled:
+            return ((centres**2).sum(axis=1) - 2.0 * F @ centres.T).argmin(axis=1)
+    return states
 
 
 def spread_centres(F: Floats, weights: Floats, n: int, rng: np.random.Generator) -> Floats:

@@ -23,12 +23,12 @@ class Params:
     emission: Record
     base_row: Floats | None = None
 
-    def permute(self, order: Ints) -> Params:
+    def take(self, order: Ints) -> Params:
         """The same parameters with state order[i] in place i."""
         return Params(
             self.rates[order],
             self.transition_probs[np.ix_(order, order)],
-            self.emission.permute(order),
+            self.emission.take(order),
             None if self.base_row is None else self.base_row[order],
         )
 

@@ -174,13 +174,13 @@ class Process:
         P = np.where(self.rates[:, None] > 0, self.transition_probs, 0.0)
         return Table(P, self.states, self.states, "from", "to", "probability of the next state")
 
-    def permute(self, order: Ints) -> Process:
+    def take(self, order: Ints) -> Process:
         """The same process with state order[i] in place i."""
         return Process(
             self.rates[order],
             self.transition_probs[np.ix_(order, order)],
             self.initial_probs[order],
-            self.emission.permute(order),
+            self.emission.take(order),
             self.states[order],
         )
 

@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 from ..arrays import Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
-from ..emissions import Direct
 from ..errors import MissingExtraError
 from ..estimators.read_out import as_panel
 from ..model.process import Process
@@ -430,7 +429,7 @@ def _scale(trajectories: Trajectories, panel: Any, model: Any, d: int, unit: str
         direct = all(label in states for label in panel.labels(d).tolist())
         symbols = panel.categories[d] is not None
     else:
-        direct, symbols = isinstance(emission, Direct), emission.is_symbolic
+        direct, symbols = emission.shows_state, emission.is_symbolic
     if direct:
         places = dict(zip(states, levels.tolist(), strict=True))
         return Scale(levels, _by_code(panel, d, places), own_ticks, "state", None)
