@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM
-from jumpmeans.comparators.ascent import Task, Terrain, look, rebuild
 from jumpmeans.comparators.em import scale_floors, shortest_gap
 from jumpmeans.engines import Threads
+from jumpmeans.fit.ascent import Task, Terrain, look, rebuild
 from jumpmeans.passes import Sequences
 
 GOLDEN = Path(__file__).parent / "golden"

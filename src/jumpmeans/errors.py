@@ -15,3 +15,7 @@ class MissingExtraError(ImportError):
 
 class RiseWarning(RuntimeWarning):
     """The objective rose where no step may raise it: a fault of ours, or numbers beyond what floats can hold."""
+
+
+class StructureWarning(UserWarning):
+    """The data look as if something could not happen that the model allows; the message says how to rule it out."""

@@ -9,32 +9,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..emissions import Family, Record
-from ..emissions.column import SCALE_FLOOR
 from ..engines import get_engine
 from ..estimators.read_out import Occupancy, ReadOut, as_panel, explained
+from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
 from ..fit.setup import check_distinct, states_and_emission, typical_gap
-from ..fit.start import start_emission
+from ..fit.start import given_process, start_emission
 from ..model.process import Process
 from ..model.structure import Structure
-from ..model.updates import transition_rows, uniform_rows
+from ..model.updates import uniform_rows
 from ..options import Rule, check_options, count, flag, instance, none, number
 from ..passes import Sequences
 from ..progress import History
-from .ascent import Climb, Task, climb
-
-# EM cannot raise a zero: what a start rules out but the structure allows gets this share.
-SMALLEST_SHARE = 1e-6
-# A state left at this rate, in units of 1 / shortest gap, is seen twice in a row by a chance of e^-10 at most.
-LARGEST_RATE = 10.0
-# Here a climb ends, before anything overflows.
-STOP_RATE = 1e4
 
 
 class EM(ReadOut):
@@ -144,18 +135,12 @@ class EM(ReadOut):
         self.accelerate = accelerate
         self.random_state = random_state
 
-    def __sklearn_clone__(self) -> Self:
-        # the model to start from is data: a clone that forgot its fit would be of no use
-        options = self.get_params(deep=False)
-        start = options.pop("start")
-        return type(self)(start=start, **{name: clone(value, safe=False) for name, value in options.items()})
-
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
         panel = as_panel(panel)
         rng = np.random.default_rng(self.random_state)
-        given = None if self.start is None else self._given_start()
+        given = None if self.start is None else given_process(self.start, self.n_states)
         if given is not None:
             labels, blank = given.states, given.emission.with_pseudo_count(0.0)
         else:
@@ -164,9 +149,7 @@ class EM(ReadOut):
         if given is None:
             check_distinct(panel, blank, x)
         moves = (self.structure or Structure()).allowed_moves(labels)
-        shortest = shortest_gap(panel)
-        stop_rate = STOP_RATE / shortest if np.isfinite(shortest) else np.inf
-        task = Task(Sequences.of(get_engine(self.engine), panel, x), moves, scale_floors(blank, x, panel))
+        task = Task.of(Sequences.of(get_engine(self.engine), panel, x), moves, blank, x, panel)
         climbs = []
         for k in range(1 if given is not None or blank.is_direct else self.n_init):
             if given is not None:
@@ -176,20 +159,9 @@ class EM(ReadOut):
                 rates = moves.any(axis=1) / typical_gap(panel)
                 start = Process(rates, uniform_rows(moves), None, emission, labels)  # type: ignore[arg-type]
             with explained(panel, "the allowed moves"):
-                climbs.append(climb(task, start, self.max_iter, self.tol, stop_rate, self.accelerate))
-        self._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, shortest)
+                climbs.append(climb(task, start, self.max_iter, self.tol, self.accelerate))
+        self._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, task.shortest_gap)
         return self
-
-    def _given_start(self) -> Process:
-        start = getattr(self.start, "process_", self.start)
-        if not isinstance(start, Process):
-            raise ValueError(f"start must be a Process or a fitted model with process_, got {self.start!r}.")
-        if self.n_states is not None and self.n_states != len(start.rates):
-            raise ValueError(
-                f"n_states={self.n_states} must equal the number of states of start, got {len(start.rates)}; "
-                "leave n_states out."
-            )
-        return start
 
     def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float) -> None:
         process, expected = run.end.process, run.end.expected
@@ -204,18 +176,8 @@ class EM(ReadOut):
         self._occupancy_ = Occupancy.of(panel, time, visits)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
-        endless = (process.rates * shortest > LARGEST_RATE) & np.isfinite(shortest)
-        if endless.any():
+        if warn_if_endless(process, shortest):
             self.converged_ = False
-            s = int(np.argmax(np.where(endless, process.rates, 0.0)))
-            warnings.warn(
-                f"the likelihood may have no maximum: the rate of state {process.states.tolist()[s]!r} has run up to "
-                f"{process.rates[s]:.3g}, and with a shortest gap of {shortest:.3g} between observations the data "
-                "cannot tell it from infinity; merge this state with another, forbid some of its moves "
-                "(Structure(allowed=...)), or observe more often.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         elif not run.converged:
             warnings.warn(
                 f"the log-likelihood still rises after {self.n_iter_} steps (now {self.log_likelihood_:.8g}); "
@@ -238,18 +200,6 @@ class EM(ReadOut):
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
 
 
-def shortest_gap(panel: Panel) -> float:
-    """Least time between successive observations of a sequence; infinite if there are none."""
-    rows = np.flatnonzero(panel.observed)
-    same = np.diff(panel.sequence_index[rows]) == 0
-    return float(np.diff(panel.times[rows])[same].min(initial=np.inf))
-
-
-def scale_floors(blank: Record, x: Floats, panel: Panel) -> Floats:
-    """(D,) least spread of a state in each column that has one, else 0."""
-    return SCALE_FLOOR * blank.noises(x, panel)
-
-
 def hidden_start(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
     """First emission, with the spread of the values nearest to each state (of all values, if states hardly differ)."""
     emission = start_emission(blank, x, panel, init, rng, first)
@@ -260,17 +210,3 @@ def hidden_start(blank: Record, x: Floats, panel: Panel, init: str, rng: np.rand
         nearest = emission.cost(x, emission.auto_weights(x, panel)).argmin(axis=1)
         stats = emission.stats(x, nearest, weights)
     return emission.with_scales(stats).with_pseudo_count(0.0)
-
-
-def opened(process: Process, moves: NDArray[np.bool_], gap: float) -> Process:
-    """The process within the allowed moves, with a small chance of all that it rules out: EM cannot raise a zero."""
-    P = transition_rows(process.transition_probs, 0.0, moves)
-    rates = np.where(moves.any(axis=1), np.where(process.rates > 0, process.rates, SMALLEST_SHARE / gap), 0.0)
-    pi = np.where(process.initial_probs > 0, process.initial_probs, SMALLEST_SHARE)
-    return Process(
-        rates,
-        transition_rows(np.where(P > 0, P, SMALLEST_SHARE), 0.0, moves),
-        pi / pi.sum(),
-        process.emission.with_pseudo_count(0.0),
-        process.states,
-    )

@@ -123,10 +123,6 @@ class MLTrajectory(ReadOut):
         self.epsilon = epsilon
         self.engine = engine
 
-    def __sklearn_clone__(self) -> Self:
-        # the model to start from is data: a clone that forgot its fit would be of no use
-        return type(self)(**self.get_params(deep=False))
-
     def fit(self, panel: Any, y: None = None) -> Self:
         """Take the process as given and decode a panel, or a frame with columns id, time and value."""
         panel = as_panel(panel)

@@ -158,6 +158,13 @@ class Record:
             return coded[0].reshape(-1, 1)
         return np.column_stack(coded)
 
+    def states_seen(self, x: Floats) -> Floats:
+        """(n,) the state of each row where it was seen, NaN where it was not."""
+        for d, column in enumerate(self.columns):
+            if column.shows_state:
+                return x[:, d]
+        return np.full(len(x), np.nan)
+
     def auto_weights(self, x: Floats, panel: Panel) -> Floats:
         """(D,) ζ of each column that makes costs free of units."""
         return np.array([column.auto_weight(x[:, d], panel) for d, column in enumerate(self.columns)])

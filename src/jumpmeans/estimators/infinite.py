@@ -12,12 +12,14 @@ from ..arrays import AnyArray, Bools, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record, shows_states
 from ..engines import get_engine
+from ..fit.advice import warn_of_ends
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
 from ..fit.moves import MOVES, Scene
 from ..fit.setup import (
     are_auto,
     check_distinct,
+    counted,
     emission_weights,
     even_jumps,
     make_search,
@@ -195,7 +197,7 @@ n_iter_, converged_, history_
             objective, instead of from `start_states`; its hyperparameters may be others, and it is left as it is.
         """
         check_options(self, self.rules)
-        panel = as_panel(panel)
+        panel = counted(as_panel(panel))
         if self.objective == "printed" and self.first_dwell == "running":
             raise ValueError(
                 "first_dwell must be 'complete' with objective='printed', in which a running dwell costs nothing, "
@@ -205,6 +207,8 @@ n_iter_, converged_, history_
         weights = self._weights(panel, blank, blank.encode(panel))
         if start is not None:
             self._check_start(start)
+        if blank.is_direct:
+            warn_of_ends(panel, blank.states_seen(blank.encode(panel)), labels, self._allowed(labels))
         with status("looking for states"):
             if blank.is_direct:
                 run, model, path = self._fit_labels(panel, blank, weights, labels)
@@ -220,7 +224,7 @@ n_iter_, converged_, history_
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The weights of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)
-        panel = as_panel(panel)
+        panel = counted(as_panel(panel))
         _, blank = self._blank(panel)
         weights = self._weights(panel, blank, blank.encode(panel))
         return {
@@ -250,6 +254,9 @@ n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return not shows_states(self.emission)
 
+    def _allowed(self, labels: AnyArray) -> Bools:
+        return (self.structure or Structure()).allowed_moves(labels)
+
     def _hold(self, panel: Panel, emission: Record) -> Sequences:
         return Sequences.of(get_engine(self.engine), panel, emission.encode(panel))
 
@@ -261,7 +268,7 @@ n_iter_, converged_, history_
         self, panel: Panel, blank: Record, weights: Weights, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
-        moves = (self.structure or Structure()).allowed_moves(labels)
+        moves = self._allowed(labels)
         model = self._model(weights, moves)
         M = len(labels)
         start = Params(

@@ -7,14 +7,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import AnyArray, Bools, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
+from ..fit.advice import warn_of_ends
+from ..fit.ascent import opened
 from ..fit.descent import Model, descend
 from ..fit.refine import Decoder, closing_weights
 from ..fit.setup import (
     check_distinct,
+    counted,
     emission_weights,
     even_jumps,
     make_search,
@@ -23,7 +26,7 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
-from ..fit.start import start_emission, start_rows
+from ..fit.start import given_process, start_emission, start_rows
 from ..model.objective import Weights
 from ..model.params import Params
 from ..model.process import Process
@@ -67,6 +70,9 @@ class JumpMeans(JumpModel):
         makes noisy symbols look certain. Closing EM steps always use 0.01, or 3 where symbols hide the states.
     structure : Structure, optional
         Moves that may happen.
+    start : Process or fitted model, optional
+        Where to start: a process, or anything with `process_` such as a fitted `EM`. Families and labels are then its
+        own, and there is one start.
     engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
     n_init : int or "auto"
         Number of starts, of which the least objective wins; auto: 1 for directly observed states and for a single
@@ -142,6 +148,7 @@ class JumpMeans(JumpModel):
         prior_dwell_time: float | str = "auto",
         pseudo_count: float | str = "auto",
         structure: Structure | None = None,
+        start: Any = None,
         engine: Any = "threads",
         n_init: int | str = "auto",
         init: str = "data",
@@ -162,6 +169,7 @@ class JumpMeans(JumpModel):
         self.prior_dwell_time = prior_dwell_time
         self.pseudo_count = pseudo_count
         self.structure = structure
+        self.start = start
         self.engine = engine
         self.n_init = n_init
         self.init = init
@@ -198,7 +206,7 @@ class JumpMeans(JumpModel):
         odd = set(options) - PROCESS_OPTIONS
         if odd:
             raise ValueError(f"options of from_process must be among {sorted(PROCESS_OPTIONS)}, got {sorted(odd)}.")
-        families = [column.name for column in process.emission.columns]
+        families = [type(column) for column in process.emission.columns]
         direct = process.emission.is_direct
         model = cls(
             None if direct else len(process.rates),
@@ -226,34 +234,57 @@ class JumpMeans(JumpModel):
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
-        panel = as_panel(panel)
-        labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, self.pseudo_count)
+        panel = counted(as_panel(panel))
+        given = None if self.start is None else given_process(self.start, self.n_states)
+        labels, blank = self._blank(panel, given)
         x = blank.encode(panel)
-        check_distinct(panel, blank, x)
+        if given is None:
+            check_distinct(panel, blank, x)
         moves = (self.structure or Structure()).allowed_moves(labels)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
         model = Model(self._weights(panel, blank, x), moves, search)
         sequences = Sequences.of(get_engine(self.engine), panel, x)
         rng = np.random.default_rng(self.random_state)
-        starts = self._n_starts(blank)
+        warn_of_ends(panel, blank.states_seen(x), labels, moves)
+        starts = self._n_starts(blank) if given is None else 1
         runs = []
         for k in range(starts):
-            start = Params(
-                np.asarray(moves.any(axis=1)) / typical_gap(panel),
-                start_rows(blank, x, panel, moves, self.init),
-                start_emission(blank, x, panel, self.init, rng, first=k == 0),
-            )
+            if given is None:
+                start = Params(
+                    np.asarray(moves.any(axis=1)) / typical_gap(panel),
+                    start_rows(blank, x, panel, moves, self.init),
+                    start_emission(blank, x, panel, self.init, rng, first=k == 0),
+                )
+            else:
+                start = self._given_params(given, panel, blank, x, moves)
             with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):
                 runs.append(descend(sequences, start, model, self.max_iter, self.tol))
         with status("closing steps"):
             self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
         return self
 
+    def _blank(self, panel: Panel, given: Process | None) -> tuple[AnyArray, Record]:
+        """Labels of the states, and an emission that knows nothing of them yet."""
+        if given is None:
+            return states_and_emission(panel, self.emission, self.n_states, self.states, self.pseudo_count)
+        families = [type(column) for column in given.emission.columns]
+        states = given.states.tolist() if given.emission.is_direct else None
+        blank = states_and_emission(panel, families, len(given.rates), states, self.pseudo_count)[1]
+        return given.states, blank
+
+    def _given_params(self, given: Process, panel: Panel, blank: Record, x: Floats, moves: Bools) -> Params:
+        """Parameters to start from: those given, with the emission that their trajectories have under our priors."""
+        given = opened(given, moves, typical_gap(panel))
+        known = JumpMeans.from_process(given, engine=self.engine, jumps_per_gap=self.jumps_per_gap)
+        states = known._row_states(panel)
+        emission = blank.update(blank.stats(x, states, np.repeat(panel.weights, panel.lengths)))
+        return Params(given.rates, given.transition_probs, emission)
+
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The weights of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)
-        panel = as_panel(panel)
-        _, blank = states_and_emission(panel, self.emission, self.n_states, self.states, self.pseudo_count)
+        panel = counted(as_panel(panel))
+        _, blank = self._blank(panel, None if self.start is None else given_process(self.start, self.n_states))
         weights = self._weights(panel, blank, blank.encode(panel))
         return {
             "transition_weight": weights.transition,

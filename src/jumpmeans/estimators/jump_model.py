@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import AnyArray, Codes, Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
 from ..fit.publish import publish_trajectories
-from ..fit.refine import Decoder, close, closing_weights, n_steps
+from ..fit.refine import Decoder, close, closing_weights
 from ..model.objective import Cost
 from ..model.params import Params
 from ..options import Rule, auto, choice, count, listed, number
@@ -67,16 +68,18 @@ class JumpModel(ReadOut):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        sorts = self.structure is None
+        # states with names of their own keep their order
+        sorts = self.structure is None and np.array_equal(labels, np.arange(len(labels)))
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
         with explained(panel, WHY, REMEDY):
             process, decoder, dwells = close(
-                sequences, run, model, labels, n_steps(self.refine, run.params.emission),
+                sequences, run, model, labels, self.refine,
                 lambda emission: closing_weights(
                     model.weights, emission, self.transition_weight, self.emission_weight
                 ),
+                lambda process: most_likely(sequences, process, model.moves, panel),
             )  # fmt: skip
         params = run.params
         trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from ..arrays import AnyArray, Codes, Floats, Ints
@@ -81,6 +81,12 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
     def emission_(self) -> Record:
         """Emission of `process_`."""
         return self._fitted().emission
+
+    def __sklearn_clone__(self) -> Self:
+        # a process or model to start from is data: a clone that forgot its fit would be of no use
+        options = self.get_params(deep=False)
+        kept = {name: options.pop(name) for name in ("start", "process") if name in options}
+        return type(self)(**kept, **{name: clone(value, safe=False) for name, value in options.items()})
 
     def _fitted(self) -> Process:
         """The process, or the error of a model that has none yet."""

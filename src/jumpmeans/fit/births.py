@@ -11,9 +11,9 @@ from ..model.process import Process
 from ..passes import Sequences
 from ..progress import History
 from .descent import Descent, descend
+from .em_steps import em_steps
 from .moves import BIRTHS, MOVES, Proposal, Scene, timeline
 from .publish import estimate_process
-from .refine import em_steps
 from .setup import PSEUDO_COUNT
 
 # Sweeps that score a proposal, and how many of each kind are scored in a round.

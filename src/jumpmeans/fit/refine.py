@@ -7,26 +7,24 @@ trajectories, probabilities and summaries all speak of it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import AnyArray, Bools, Floats
+from ..arrays import AnyArray
 from ..emissions import Record
 from ..model.objective import Stats, Weights
 from ..model.params import Params
 from ..model.process import Process
-from ..model.updates import transition_rows
-from ..passes import Expected, Search, Sequences
+from ..passes import Search, Sequences
 from ..passes.sweep import MAX_ROUNDS
-from ..progress import say
+from .advice import warn_of_drift
 from .descent import Descent, Model
+from .em_steps import em_steps
 from .publish import estimate_process
 from .setup import PSEUDO_COUNT, are_auto
 
-# In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
-SHARED_READINGS = 300.0
 # Closing EM steps: as many as held-out error gains from (see docs/choices.md).
 REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
 # What these steps add to every count of jumps and of symbols, for states hidden behind symbols.
@@ -80,10 +78,14 @@ def n_steps(refine: int | str, emission: Record) -> int:
     return REFINE_SYMBOLS if emission.hides_symbols else REFINE_MEASURED
 
 
-def close(sequences: Sequences, descent: Descent, model: Model, labels: AnyArray, steps: int, weights: Any) -> Refined:
-    """From the end of a descent to one model: `steps` EM steps, then a decode under `weights(emission)`.
+def close(
+    sequences: Sequences, descent: Descent, model: Model, labels: AnyArray, refine: int | str,
+    weights: Callable[[Record], Weights], ascend: Callable[[Process], Process],
+) -> Refined:  # fmt: skip
+    """From the end of a descent to one model: EM steps, then a decode under `weights(emission)`.
 
-    Without any step the trajectories are those of the objective, and the process is what they show.
+    Without any step the trajectories are those of the objective, and the process is what they show. `ascend` goes on
+    to the maximum of the likelihood, for refine="converged".
     """
     params = descent.params
     plain = Decoder(
@@ -94,13 +96,20 @@ def close(sequences: Sequences, descent: Descent, model: Model, labels: AnyArray
     free = params.base_row is not None or model.weights.integrated
     count = PSEUDO_COUNT if free else model.weights.jump_pseudo_count
     process = estimate_process(stats, params, model.moves, count, labels)
+    steps = n_steps(refine, params.emission)
     if steps == 0:
         return Refined(process, plain, dwells)
     del dwells, stats  # one set at a time: they are most of the memory of a fit
     behind_symbols = params.emission.hides_symbols
-    process = em_steps(
-        sequences, process, model.moves, steps, SYMBOLS_PSEUDO_COUNT if behind_symbols else PSEUDO_COUNT
-    )  # fmt: skip
+    count = SYMBOLS_PSEUDO_COUNT if behind_symbols else PSEUDO_COUNT
+    last = [em_steps(sequences, process, model.moves, max(steps - 2, 0), count)]
+    for _ in range(min(steps, 2)):
+        last.append(em_steps(sequences, last[-1], model.moves, 1, count))
+    process = last[-1]
+    if refine == "converged":
+        process = ascend(process)
+    elif params.emission.is_direct:
+        warn_of_drift(last)
     decoder = Decoder.of(process, weights(process.emission), model.search)
     dwells, _ = decoder.decode(sequences)
     if behind_symbols:
@@ -117,50 +126,3 @@ def shown_on_trajectories(sequences: Sequences, dwells: Any, process: Process) -
     trust = sequences.agreement(dwells, process)
     total = trust.sum(axis=1, keepdims=True)
     return process.emission.expected(np.where(total > 0, trust / np.where(total > 0, total, 1.0), np.eye(len(trust))))
-
-
-def maximise(
-    process: Process,
-    expected: Expected,
-    moves: Bools,
-    pseudo_count: float = 0.0,
-    shared: float = 0.0,
-    floors: Floats | None = None,
-) -> Process:
-    """Process of highest expected log-likelihood; states without any time keep what they have.
-
-    `pseudo_count` is added to every first state and allowed jump, with the time that so many jumps take at the common
-    rate (and is in the emission already); `shared` is what the spread of a state leans on the others by,
-    `floors` (D,) the least spread of each column (`Column.with_scale`).
-    """
-    time = np.maximum(np.diag(expected.integrals), 0.0)
-    jumps = np.maximum(process.rate_matrix * expected.integrals, 0.0)
-    np.fill_diagonal(jumps, 0.0)
-    exits = jumps.sum(axis=1)
-    if exits.sum() > 0:
-        extra = pseudo_count * moves.sum(axis=1)
-        exits, time = exits + extra, time + extra * (time.sum() / exits.sum())
-    rates = np.where(time > 0, exits / np.where(time > 0, time, 1.0), process.rates)
-    first = expected.first + pseudo_count
-    return Process(
-        np.where(moves.any(axis=1), rates, 0.0),
-        transition_rows(jumps, pseudo_count, moves, process.transition_probs),
-        first / first.sum(),
-        process.emission.update(expected.emission).with_scales(expected.emission, shared, floors),
-        process.states,
-    )
-
-
-def em_steps(
-    sequences: Sequences,
-    process: Process,
-    moves: Bools,
-    n_steps: int,
-    pseudo_count: float,
-) -> Process:
-    """The process after n closing steps, with `pseudo_count` more of everything that is counted."""
-    process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
-    for k in range(n_steps):
-        say(f"{len(process.rates)} states, EM step {k + 1} of {n_steps}")
-        process = maximise(process, sequences.expect(process), moves, pseudo_count, SHARED_READINGS)
-    return process

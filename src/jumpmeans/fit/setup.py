@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,14 @@ def are_auto(value: Any, n_columns: int) -> NDArray[np.bool_]:
 def one_or_list(weights: Floats) -> float | list[float]:
     """(D,) weights as a user would give them: a number for one column."""
     return weights.tolist() if len(weights) > 1 else float(weights[0])
+
+
+def counted(panel: Panel) -> Panel:
+    """The panel with weights that count sequences: those that sum to 1 or less are shares of all there are."""
+    total = float(panel.weights.sum())
+    if not 0 < total <= 1 or panel.n_sequences == 1:
+        return panel
+    return replace(panel, weights=panel.weights * (panel.n_sequences / total))
 
 
 def typical_gap(panel: Panel) -> float:

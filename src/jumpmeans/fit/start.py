@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from ..arrays import Floats, totals, weighted_median, weighted_quantile
 from ..data.panel import Panel
 from ..emissions import Record
 from ..kernels.smoothing import smooth_rows
+from ..model.process import Process
 from ..model.updates import uniform_rows
 
 # Rows this many median gaps apart share a state about as often as not, when symbols are smoothed over time.
@@ -151,3 +154,16 @@ def spread_centres(F: Floats, weights: Floats, n: int, rng: np.random.Generator)
         distance = np.minimum(distance, own) if centres else own
         centres.append(F[i])
     return np.array(centres)
+
+
+def given_process(start: Any, n_states: int | None) -> Process:
+    """The process to start from: itself, or that of a fitted model."""
+    process = getattr(start, "process_", start)
+    if not isinstance(process, Process):
+        raise ValueError(f"start must be a Process or a fitted model with process_, got {start!r}.")
+    if n_states is not None and n_states != len(process.rates):
+        raise ValueError(
+            f"n_states={n_states} must equal the number of states of start, got {len(process.rates)}; "
+            "leave n_states out."
+        )
+    return process

@@ -9,31 +9,51 @@ A leap that would lower the likelihood is not made: an EM step, which cannot, ta
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
-from ..arrays import Floats
+from ..arrays import Bools, Floats
+from ..data.panel import Panel
 from ..emissions import Record
 from ..emissions.parts import Part
-from ..fit.refine import maximise
 from ..model.process import Process
+from ..model.updates import transition_rows
 from ..passes import Expected, NoPathError, Sequences
 from ..progress import History, track
+from .em_steps import maximise
 
 # How many steps a leap remembers.
 MEMORY = 10
+# A state's spread is never taken below this share of the column's noise: a state of one reading would have none.
+SCALE_FLOOR = 0.05
+# EM cannot raise a zero: what a start rules out but the structure allows gets this share.
+SMALLEST_SHARE = 1e-6
+# A state left at this rate, in units of 1 / shortest gap, is seen twice in a row by a chance of e^-10 at most.
+LARGEST_RATE = 10.0
+# Here a climb ends, before anything overflows.
+STOP_RATE = 1e4
+# A climb for refine="converged" takes at most so many steps, and ends when one raises the likelihood by less.
+MOST_STEPS, TOLERANCE = 1000, 1e-9
 # Steps along which the gradient fell by less than this share of what it could carry no news of the curvature.
 LEAST_BEND = 1e-8
 
 
 class Task(NamedTuple):
-    """What to climb: the data, allowed moves (M, M), and the least spread of each column (D,)."""
+    """What to climb: the data, allowed moves (M, M), the least spread of each column (D,), the shortest gap."""
 
     sequences: Sequences
-    moves: NDArray[np.bool_]
+    moves: Bools
     floors: Floats
+    shortest_gap: float = np.inf
+
+    @classmethod
+    def of(cls, sequences: Sequences, moves: Bools, blank: Record, x: Floats, panel: Panel) -> Task:
+        """The likelihood of a panel whose encoded values are x (n, D)."""
+        return cls(sequences, moves, SCALE_FLOOR * blank.noises(x, panel), shortest_gap(panel))
 
 
 class Point(NamedTuple):
@@ -61,7 +81,7 @@ def look(task: Task, process: Process) -> Point:
     return Point(process, float(task.sequences.weights @ expected.log_lik), expected, image)
 
 
-def parts_of(process: Process, expected: Expected, moves: NDArray[np.bool_]) -> list[Part]:
+def parts_of(process: Process, expected: Expected, moves: Bools) -> list[Part]:
     """All that a leap moves, in the order of `rebuild`; columns of other families make plain EM steps."""
     M = len(process.rates)
     time = np.maximum(np.diag(expected.integrals), 0.0)
@@ -105,7 +125,7 @@ class Terrain(NamedTuple):
     information: Floats
 
     @classmethod
-    def at(cls, point: Point, moves: NDArray[np.bool_]) -> Terrain:
+    def at(cls, point: Point, moves: Bools) -> Terrain:
         """What one pass tells of a point."""
         here = parts_of(point.process, point.expected, moves)
         image = parts_of(point.image, point.expected, moves)
@@ -145,7 +165,7 @@ def leap(task: Task, here: Point, terrain: Terrain, pairs: list[tuple[Floats, Fl
     return there if there.log_lik >= here.log_lik else None
 
 
-def climb(task: Task, start: Process, max_iter: int, tol: float, largest_rate: float, accelerate: bool) -> Climb:
+def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True) -> Climb:
     """Steps until an EM step raises the likelihood by no more than a share `tol`, or a rate runs away."""
     history = History()
     here = look(task, start)
@@ -170,7 +190,54 @@ def climb(task: Task, start: Process, max_iter: int, tol: float, largest_rate: f
         history.add(here.log_lik)
         if settled and plain:
             return Climb(here, history, True)
-        if (here.process.rates > largest_rate).any():
+        if (here.process.rates * task.shortest_gap > STOP_RATE).any() and np.isfinite(task.shortest_gap):
             break
         plain = settled  # the last word is an EM step's
     return Climb(here, history, False)
+
+
+def most_likely(sequences: Sequences, process: Process, moves: Bools, panel: Panel) -> Process:
+    """The process of highest likelihood that EM finds from a given one; a warning says if there is none."""
+    emission = process.emission.with_pseudo_count(0.0)
+    task = Task.of(sequences, moves, emission, emission.encode(panel), panel)
+    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE).end.process
+    warn_if_endless(end, task.shortest_gap)
+    return end
+
+
+def shortest_gap(panel: Panel) -> float:
+    """Least time between successive observations of a sequence; infinite if there are none."""
+    rows = np.flatnonzero(panel.observed)
+    same = np.diff(panel.sequence_index[rows]) == 0
+    return float(np.diff(panel.times[rows])[same].min(initial=np.inf))
+
+
+def opened(process: Process, moves: Bools, gap: float) -> Process:
+    """The process within the allowed moves, with a small chance of all that it rules out: EM cannot raise a zero."""
+    P = transition_rows(process.transition_probs, 0.0, moves)
+    rates = np.where(moves.any(axis=1), np.where(process.rates > 0, process.rates, SMALLEST_SHARE / gap), 0.0)
+    pi = np.where(process.initial_probs > 0, process.initial_probs, SMALLEST_SHARE)
+    return Process(
+        rates,
+        transition_rows(np.where(P > 0, P, SMALLEST_SHARE), 0.0, moves),
+        pi / pi.sum(),
+        process.emission.with_pseudo_count(0.0),
+        process.states,
+    )
+
+
+def warn_if_endless(process: Process, shortest: float) -> bool:
+    """Whether a rate has run so high that the data cannot tell it from infinity; a warning then names the state."""
+    endless = (process.rates * shortest > LARGEST_RATE) & np.isfinite(shortest)
+    if not endless.any():
+        return False
+    s = int(np.argmax(np.where(endless, process.rates, 0.0)))
+    warnings.warn(
+        f"the likelihood may have no maximum: the rate of state {process.states.tolist()[s]!r} has run up to "
+        f"{process.rates[s]:.3g}, and with a shortest gap of {shortest:.3g} between observations the data "
+        "cannot tell it from infinity; merge this state with another, forbid some of its moves "
+        "(Structure(allowed=...)), or observe more often.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return True

@@ -1,0 +1,68 @@
+"""What a fit says when the data look otherwise than declared, with the remedy."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..arrays import AnyArray, Bools, Floats
+from ..data.panel import Panel
+from ..errors import StructureWarning
+from ..model.process import Process
+
+# A rate that closing steps would still change by this factor is not to be relied on.
+DRIFT = 2.0
+# A state that ends so many sequences and is never seen to be left is taken for one that cannot be.
+ENDINGS = 5
+
+
+def warn_of_drift(last: list[Process]) -> None:
+    """Warn if the rates of the last three processes of a row of EM steps are on their way to somewhere else.
+
+    Steps that shrink by a ratio r have still r / (1 - r) of the last one to go.
+    """
+    if len(last) < 3:
+        return
+    a, b, c = (np.log(np.maximum(process.rates, 1e-300)) for process in last)
+    before, step = b - a, c - b
+    ratio = np.clip(np.where(before != 0, step / np.where(before != 0, before, 1.0), 0.0), 0.0, 0.999)
+    ahead = step * ratio / (1.0 - ratio)
+    s = int(np.argmax(np.abs(ahead)))
+    if abs(ahead[s]) > np.log(DRIFT):
+        process = last[-1]
+        goal = process.rates[s] * np.exp(np.clip(ahead[s], -50.0, 50.0))
+        warnings.warn(
+            f"process_ is not at the maximum of the likelihood: after the closing steps the rate of state "
+            f"{process.states.tolist()[s]!r} is {process.rates[s]:.3g} and on its way to {goal:.2g} or so "
+            "(converged_ speaks of the objective). refine='converged' goes on to the maximum; if there is none, the "
+            "likelihood is flat: observe more often, forbid moves (Structure(allowed=...)), or see whether rows are "
+            "the times of the moves themselves rather than looks in between.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
+
+
+def warn_of_ends(panel: Panel, x: Floats, labels: AnyArray, moves: Bools) -> None:
+    """Warn of states seen directly that end sequences, are never seen to be left, and could be.
+
+    x (n,) holds the state of each row, NaN where it was not seen.
+    """
+    seen = np.flatnonzero(np.isfinite(x))
+    if len(seen) == 0:
+        return
+    codes, sequence = x[seen].astype(np.int64), panel.sequence_index[seen]
+    last = np.append(sequence[1:] != sequence[:-1], True)
+    ended = np.bincount(codes[last], minlength=len(labels))
+    followed = np.bincount(codes[~last], minlength=len(labels))
+    found = np.flatnonzero((ended >= ENDINGS) & (followed == 0) & moves.any(axis=1))
+    if len(found):
+        names = [labels.tolist()[s] for s in found]
+        warnings.warn(
+            f"no row ever follows state {names[0]!r}, in which {ended[found[0]]} sequences end"
+            + (f" (nor {names[1:]})" if len(names) > 1 else "")
+            + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions.",
+            StructureWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,63 @@
+"""Expectation maximisation for the process: one step, shared by all that climb the likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..arrays import Bools, Floats
+from ..model.process import Process
+from ..model.updates import transition_rows
+from ..passes import Expected, Sequences
+from ..progress import say
+
+# In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
+SHARED_READINGS = 300.0
+
+
+def maximise(
+    process: Process,
+    expected: Expected,
+    moves: Bools,
+    pseudo_count: float = 0.0,
+    shared: float = 0.0,
+    floors: Floats | None = None,
+) -> Process:
+    """Process of highest expected log-likelihood; states without any time keep what they have.
+
+    `pseudo_count` is added to every first state and allowed jump, with the time that so many jumps take at the common
+    rate (and is in the emission already); `shared` is what the spread of a state leans on the others by,
+    `floors` (D,) the least spread of each column (`Column.with_scale`).
+    """
+    time = np.maximum(np.diag(expected.integrals), 0.0)
+    jumps = np.maximum(process.rate_matrix * expected.integrals, 0.0)
+    np.fill_diagonal(jumps, 0.0)
+    exits = jumps.sum(axis=1)
+    if exits.sum() > 0:
+        extra = pseudo_count * moves.sum(axis=1)
+        exits, time = exits + extra, time + extra * (time.sum() / exits.sum())
+    rates = np.where(time > 0, exits / np.where(time > 0, time, 1.0), process.rates)
+    first = expected.first + pseudo_count
+    return Process(
+        np.where(moves.any(axis=1), rates, 0.0),
+        transition_rows(jumps, pseudo_count, moves, process.transition_probs),
+        first / first.sum(),
+        process.emission.update(expected.emission).with_scales(expected.emission, shared, floors),
+        process.states,
+    )
+
+
+def em_steps(
+    sequences: Sequences,
+    process: Process,
+    moves: Bools,
+    n_steps: int,
+    pseudo_count: float,
+) -> Process:
+    """The process after n closing steps, with `pseudo_count` more of everything that is counted."""
+    process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
+    for k in range(n_steps):
+        say(f"{len(process.rates)} states, EM step {k + 1} of {n_steps}")
+        process = maximise(process, sequences.expect(process), moves, pseudo_count, SHARED_READINGS)
+    return process
