@@ -183,6 +183,7 @@ def test_values_at_any_time():
     for method, values in expected.items():
         model = method().fit(panel)
         np.testing.assert_allclose(model.predict_value(panel, at=at), values, rtol=1e-15)
+        assert model.predict_value(panel, at=("a", 4.0)).tolist() == [values[3]]
         pair = model.predict_value(panel, at=(["a", "b"], [4.0, 5.0]))
         np.testing.assert_allclose(pair, [values[3], values[0]], rtol=1e-15)
     smooth = KernelSmoother(bandwidth=1.0).fit(panel)
@@ -323,6 +324,8 @@ def test_predict_proba_of_a_sequence_without_values_is_the_most_common_label():
     ("make", "message"),
     [
         (lambda p: KernelSmoother(bandwidth=0.0).fit(p), "bandwidth must be 'auto' or a positive number, got 0.0"),
+        (lambda p: KernelSmoother(bandwidth=None).fit(p), "bandwidth must be 'auto' .* got None"),
+        (lambda p: KernelSmoother(bandwidth=10**400).fit(p), "bandwidth must be 'auto' .* got 1000"),
         (lambda p: KernelSmoother(bandwidth="wide").fit(p), "bandwidth must be 'auto' .* got 'wide'"),
         (lambda p: MostCommon(bins=[3, 1]).fit(p), r"bins must be rising bounds .* got \[3, 1\]"),
         (lambda p: MostCommon(bins=[]).fit(p), r"bins must be rising bounds .* got \[\]"),

@@ -260,6 +260,8 @@ def test_predictions_of_another_table_are_refused(panel):
         ([[50.0, 50.0]], ["x"], {"measure": "log_score", "labels": ["x", "y"]}, "must be at most 1, got 50"),
         ([[0.5]], ["x"], {"measure": "log_score", "labels": ["x", "y"]}, r"\(1, 2\), got \(1, 1\)"),
         ([[0.5, 0.5]], [[1, 2]], {"measure": "log_score", "labels": [1, 2]}, "labels are for a truth of one column"),
+        ([[0.5]], ["x"], {"measure": "log_score", "labels": "x"}, "labels must list what the columns .* got 'x'"),
+        ([[0.5]], ["x"], {"measure": "log_score", "labels": 3}, "labels must list what the columns .* got 3"),
         ([[1], [2, 3]], [1, 2], {}, "got rows that differ in length"),
         ([1.5, 2.5], [1.5, 2.5], {"bins": {"x": [1]}}, r"bins must name columns among \['value'\], got \['x'\]"),
         ([1.5, 2.5], [1.5, 2.5], {"bins": [1.0, np.nan]}, "bins must be rising bounds"),
@@ -306,6 +308,16 @@ def test_a_permutation_is_found(order, labels):
 def test_match_by_hand():
     assert match_labels([0, 0, 0, 1, 1, 2], ["x", "x", "y", "y", "y", "y"]) == {0: "x", 1: "y"}
     assert match_labels([0, 0], ["x", "y"]) in ({0: "x"}, {0: "y"})
+
+
+def test_a_truth_comes_from_hold_out():
+    with pytest.raises(ValueError, match="truth must be what hold_out gives, got list"):
+        reconstruction_error([1], [1])
+
+
+def test_missing_labels_cannot_be_matched():
+    with pytest.raises(ValueError, match="a and b must each hold numbers or strings, got both, or missing ones"):
+        match_labels(["x", None], ["x", "y"])
 
 
 def test_match_of_different_lengths():

@@ -425,8 +425,15 @@ def test_extreme_parameters_give_no_nan():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_jumps": 0}, r"n_jumps and n_sequences must be at least 1, got 0 and 1\."),
-        ({"n_sequences": 0}, r"n_jumps and n_sequences must be at least 1, got 5 and 0\."),
+        ({"n_jumps": 0}, r"n_jumps and n_sequences must be integers of at least 1, got 0 and 1\."),
+        ({"n_sequences": 0}, r"n_jumps and n_sequences must be integers of at least 1, got 5 and 0\."),
+        ({"n_jumps": 2.5}, r"n_jumps and n_sequences must be integers of at least 1, got 2\.5 and 1\."),
+        ({"n_jumps": None}, "must be integers of at least 1, got None and 1"),
+        ({"beta": [1.0, 2.0]}, r"beta must be one number, got \[1\.0, 2\.0\]"),
+        ({"kappa0": "large"}, "kappa0 must be one number, got 'large'"),
+        ({"alpha0": 10**400}, "alpha0 must be positive and finite, got 1000"),
+        ({"beta": 5e-324}, "beta must be such that floats can hold the dwells or the masses, got 5e-324"),  # was NaN
+        ({"random_state": -1}, "random_state must be an integer >= 0, a Generator or None, got -1"),
         ({"beta": 0.0}, r"beta must be positive and finite, got 0\.0\."),
         ({"alpha0": -1.0}, r"alpha0 must be positive and finite, got -1\.0\."),
         ({"gamma0": np.inf}, r"gamma0 must be positive and finite, got inf\."),

@@ -379,11 +379,12 @@ TWO = jm.Process([0.5, 0.5], [[0, 1], [1, 0]])
         (MLTrajectory(TWO, max_jumps_per_gap=1.5), "max_jumps_per_gap must be .* got 1.5"),
         (MLTrajectory(TWO, epsilon=0.0), "epsilon must be 'auto' or a finite number above 0, got 0.0"),
         (MLTrajectory(TWO, epsilon="tiny"), "epsilon must be 'auto' .* got 'tiny'"),
+        (MLTrajectory(TWO, epsilon=10**400), "epsilon must be 'auto' .* got 1000"),
         (MLTrajectory(TWO, epsilon=None), "epsilon must be 'auto' .* got None"),
         (MLTrajectory(TWO, max_jumps_per_gap=True), "max_jumps_per_gap must be .* got True"),
         (MLTrajectory(TWO, max_jumps_per_gap="many"), "max_jumps_per_gap must be .* got 'many'"),
         # was a MemoryError
-        (MLTrajectory(TWO, max_jumps_per_gap=10**9), "max_jumps_per_gap=1000000000 of 2 states asks for 96 GB, more"),
+        (MLTrajectory(TWO, max_jumps_per_gap=10**9), "tables of 2 states and max_jumps_per_gap=1000000000 must"),
     ],
 )
 def test_messages(model, message):

@@ -31,6 +31,8 @@ TWO = jm.Process([1.0, 0.5], SWAP)
         ((TWO, 2, 3), {"mean_gap": np.nan}, "mean_gap must be a finite number above 0, got nan"),
         ((TWO, 2, 3), {"mean_gap": -1, "gaps": "regular"}, "mean_gap must be a finite number above 0, got -1"),
         ((TWO, 2, 3), {"mean_gap": "day"}, "mean_gap must be a finite number above 0, got 'day'"),
+        ((TWO, 2, 3), {"gaps": [[10**400]]}, r"numbers of shape \(2, 2\), got"),
+        ((TWO, 2, 3), {"random_state": "x"}, "random_state must be an integer >= 0, a Generator or None, got 'x'"),
         ((TWO, 2, 3), {"gaps": 1e308}, "gaps must sum to a finite time, got 1e.308 as the longest; change the unit"),
     ],
 )  # fmt: skip
@@ -62,6 +64,7 @@ def test_an_emission_must_show_numbers():
         (jm.Process([1e12, 1e12], SWAP), {}),
         (TWO, {"mean_gap": 1e200}),
         (TWO, {"mean_gap": 1e7}),
+        (TWO, {"gaps": 4e307}),
         # a fast state between slow ones: to all digits it is left at once, yet the others go on
         (jm.Process([1e18, 1.0, 1.0], [[0, 0.5, 0.5], [1, 0, 0], [1, 0, 0]]), {"mean_gap": 1e8}),
     ],

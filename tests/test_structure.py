@@ -45,6 +45,8 @@ def test_nothing_said_allows_all_but_staying():
         ({"allowed": {"well": None}}, "allowed must list states, got None"),
         ({"allowed": {"fine": ["ill"]}}, "structure must name states among .* got 'fine'"),
         ({"absorbing": "dead"}, r"absorbing must list states, got 'dead'; write \['dead'\]"),
+        ({"absorbing": 3}, "absorbing must list states, got 3"),
+        ({"absorbing": np.array("dead")}, "absorbing must list states, got array"),
         ({"absorbing": ["gone"]}, "structure must name states among .* got 'gone'"),
         ({"initial": [1, 0, 0]}, r"Structure\(initial=...\) is not supported yet; leave it out"),
         ({"fixed": {}}, r"Structure\(fixed=...\) is not supported yet; leave it out"),

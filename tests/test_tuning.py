@@ -304,6 +304,7 @@ def test_bins_of_one_column_leave_the_other_in_its_unit(rng):
         ({"grid": N_STATES, "fraction": 1.0}, "fraction must lie strictly between 0 and 1, got 1.0"),
         ({"grid": N_STATES, "folds": 0}, "folds must be an integer of at least 1, got 0"),
         ({"grid": N_STATES, "budget": "auto"}, "budget must be an integer of at least 1, got 'auto'"),
+        ({"grid": N_STATES, "random_state": "x"}, "random_state must be an integer >= 0, a Generator or None"),
         ({"grid": N_STATES, "bins": [2, 1]}, r"bins must be rising bounds such as .* got \[2, 1\]"),
         ({"grid": N_STATES, "n_jobs": "all"}, "n_jobs must be an integer of at least 1 .* got 'all'"),
         ({"grid": N_STATES, "folds": None}, "folds must be an integer of at least 1, got None"),

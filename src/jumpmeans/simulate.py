@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Floats
+from .chance import as_generator
 from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .model.process import Process
@@ -56,7 +57,7 @@ def simulate(
     for name, n in (("n_sequences", n_sequences), ("n_observations", n_observations)):
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ValueError(f"{name} must be an integer of at least 1, got {n!r}.")
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     S, L = int(n_sequences), int(n_observations)
     steps = _draw_gaps(gaps, mean_gap, (S, L - 1), rng)
     with np.errstate(over="ignore"):
@@ -93,7 +94,7 @@ def _draw_gaps(gaps: Any, mean_gap: float, shape: tuple[int, int], rng: np.rando
         return rng.exponential(mean_gap, shape) if gaps == "exponential" else np.full(shape, float(mean_gap))
     try:
         steps = np.broadcast_to(np.asarray(gaps, dtype=np.float64), shape)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"gaps must be 'exponential', 'regular' or numbers of shape {shape}, got {reprlib.repr(gaps)}."
         ) from None
@@ -107,7 +108,8 @@ def _draw_gaps(gaps: Any, mean_gap: float, shape: tuple[int, int], rng: np.rando
 def _check_jumps(process: Process, ends: Floats) -> None:
     """Refuse windows in which more jumps are to be expected than can be drawn."""
     # windows of about one length, to a factor of 2, share a bound
-    lengths, counts = np.unique(2.0 ** np.ceil(np.log2(ends[ends > 0])), return_counts=True)
+    longest = np.minimum(np.ceil(np.log2(ends[ends > 0])), 1023.0)
+    lengths, counts = np.unique(2.0**longest, return_counts=True)
     each = np.array([_expected_jumps(process, length) for length in lengths.tolist()])
     if len(each) and (each.max() > MOST_JUMPS_EACH or each @ counts > MOST_JUMPS):
         raise ValueError(

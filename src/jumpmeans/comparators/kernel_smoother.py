@@ -69,9 +69,13 @@ class KernelSmoother(ByHand):
             self.bandwidths_: Floats = np.array([bandwidth for bandwidth, _ in found])
             self.leave_one_out_: tuple[Any, ...] = tuple(tried for _, tried in found)
             return
-        if not self.bandwidth > 0:
+        try:
+            width = float(self.bandwidth)
+        except (TypeError, ValueError, OverflowError):
+            width = np.nan
+        if not width > 0:
             raise ValueError(f"bandwidth must be 'auto' or a positive number, got {self.bandwidth!r}.")
-        self.bandwidths_ = np.full(panel.n_columns, float(self.bandwidth))
+        self.bandwidths_ = np.full(panel.n_columns, width)
         self.leave_one_out_ = (None,) * panel.n_columns
 
     def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:

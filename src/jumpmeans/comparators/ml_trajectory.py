@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -183,11 +184,10 @@ class MLTrajectory(ReadOut):
             most = 2 * (M - 1)
         elif isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
             raise ValueError(f"max_jumps_per_gap must be 'auto' or an integer of at least 1, got {most!r}.")
-        memory = 24.0 * (most + 1) * M**2 + 16.0 * M**3
-        if memory > MOST_MEMORY:
+        if 24 * (int(most) + 1) * M**2 + 16 * M**3 > MOST_MEMORY:
             raise ValueError(
-                f"max_jumps_per_gap={most} of {M} states asks for {memory / 1e9:.3g} GB, more than "
-                f"{MOST_MEMORY / 1e9:g}; allow fewer jumps, or merge states."
+                f"tables of {M} states and max_jumps_per_gap={most} must fit into {MOST_MEMORY / 1e9:g} GB, got more; "
+                "allow fewer jumps, or merge states."
             )
         return int(most)
 
@@ -196,7 +196,11 @@ class MLTrajectory(ReadOut):
         given = self.epsilon
         if isinstance(given, str) and given == "auto":
             return 1e-6 * typical_gap(panel)
-        if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < np.inf:
+        if (
+            isinstance(given, bool)
+            or not isinstance(given, int | float | np.number)
+            or not 0 < given <= sys.float_info.max
+        ):
             raise ValueError(f"epsilon must be 'auto' or a finite number above 0, got {given!r}.")
         return float(given)
 

@@ -28,4 +28,5 @@ def insert_asked(panel: Panel, at: Any) -> tuple[Panel, Ints]:
         return panel.insert_times(ids, np.concatenate(times))
     if not isinstance(at, list | tuple) or len(at) != 2:
         raise PanelError(f"at must be {{id: times}} or a pair (ids, times), got {type(at).__name__}.")
-    return panel.insert_times(*at)
+    ids, times = at
+    return panel.insert_times(ids, [times] if np.ndim(times) == 0 else times)

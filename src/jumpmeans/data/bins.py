@@ -31,7 +31,7 @@ def bins_by_column(bins: Any, columns: Sequence[str]) -> list[Floats | None]:
 def _rising(bounds: Any) -> Floats:
     try:
         edges = np.asarray(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         edges = np.empty(0)
     if edges.ndim != 1 or not len(edges) or np.isnan(edges).any() or not (np.diff(edges) > 0).all():
         raise ValueError(f"bins must be rising bounds such as [120, 140, 160], got {reprlib.repr(bounds)}.")

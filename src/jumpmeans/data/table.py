@@ -55,7 +55,7 @@ class Table:
 
     def __post_init__(self) -> None:
         values = np.array(self.values, dtype=np.float64)
-        labels = {"rows": np.array(self.rows), "columns": np.array(self.columns)}
+        labels = {"rows": np.atleast_1d(np.array(self.rows)), "columns": np.atleast_1d(np.array(self.columns))}
         if values.shape != tuple(len(x) for x in labels.values()):
             raise ValueError(
                 f"values must have a row for each of the {len(labels['rows'])} row labels and a column for each of the "

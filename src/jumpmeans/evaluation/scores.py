@@ -61,6 +61,8 @@ def reconstruction_error(
     6.0
     """
     check_choice("measure", measure, ("auto", "wrong", "mae", "rmse", "log_score"))
+    if not isinstance(truth, Truth):
+        raise ValueError(f"truth must be what hold_out gives, got {type(truth).__name__}.")
     true = np.asarray(truth.values)
     if not true.size or _missing(true).all():
         raise ValueError("truth must hold at least one value, got none; hold out observed rows.")
@@ -163,8 +165,10 @@ def match_labels(a: npt.ArrayLike, b: npt.ArrayLike) -> dict[Any, Any]:
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape or a.ndim != 1:
         raise ValueError(f"a and b must be of one length, got shapes {a.shape} and {b.shape}.")
-    names_a, index_a = np.unique(a, return_inverse=True)
-    names_b, index_b = np.unique(b, return_inverse=True)
+    try:
+        (names_a, index_a), (names_b, index_b) = (np.unique(x, return_inverse=True) for x in (a, b))
+    except TypeError:
+        raise ValueError("a and b must each hold numbers or strings, got both, or missing ones; drop these.") from None
     together = np.zeros((len(names_a), len(names_b)), dtype=np.int64)
     np.add.at(together, (index_a, index_b), 1)
     row, column = linear_sum_assignment(together, maximize=True)
@@ -200,7 +204,12 @@ def _true_chances(predicted: Any, truth: Truth, labels: Sequence[Any] | None) ->
     wide = truth._replace(values=np.empty(0))  # chances are numbers, whatever was observed
     if labels is None:
         return _numbers(held_out_rows(predicted, wide, true.shape[1:]), *CHANCES)
-    names = np.asarray(labels).tolist()
+    try:
+        names = list(labels)
+    except TypeError:
+        names = []
+    if isinstance(labels, str) or not names:
+        raise ValueError(f"labels must list what the columns of chances stand for, got {labels!r}.")
     if true.ndim > 1:
         raise ValueError("labels are for a truth of one column, got several; score one column at a time.")
     missing = _missing(true)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..arrays import Floats, Ints
+from ..chance import as_generator
 from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..emissions import shows_states
@@ -132,7 +133,7 @@ def state_path(
         raise ValueError("emission must be of hidden states, got 'direct': the labels decide how many there are.")
     scorer = make_scorer(model, panel, method, bins)
     auto = float(model.hyperparameters(panel)["state_cost"])
-    hold_outs = make_folds(panel, fraction, folds, np.random.default_rng(random_state).spawn(1)[0])
+    hold_outs = make_folds(panel, fraction, folds, as_generator(random_state).spawn(1)[0])
     costs = _prices(model, panel, auto) if state_costs is None else _given_prices(state_costs)
     model.set_params(**shared_engine(model, n_jobs))
     n = total_weight(panel)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..arrays import Floats
+from ..chance import as_generator
 from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..emissions import find_families
@@ -134,7 +135,7 @@ def tune(
     """
     panel = as_panel(panel)
     scorer = make_scorer(model, panel, method, bins)
-    for_masks, for_settings = np.random.default_rng(random_state).spawn(2)
+    for_masks, for_settings = as_generator(random_state).spawn(2)
     hold_outs = make_folds(panel, fraction, folds, for_masks)
     settings = _settings(model, panel, grid, budget, for_settings)
     engine = shared_engine(model, n_jobs)

@@ -14,11 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betaln, xlogy
 
 from ..arrays import Floats
+from ..chance import as_generator
 
 
 def _require_positive(**values: ArrayLike) -> None:
     for name, value in values.items():
-        array = np.asarray(value, dtype=np.float64)
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"{name} must be positive and finite, got {value!r}.") from None
         if not np.all((array > 0) & (array < np.inf)):
             raise ValueError(f"{name} must be positive and finite, got {array}.")
 
@@ -103,7 +107,7 @@ class ShapedTranslatedPareto:
         -------
         draws : array of shape `size`
         """
-        rng = np.random.default_rng(random_state)
+        rng = as_generator(random_state)
         shape = np.broadcast_shapes(self.beta.shape, self.alpha.shape, self.gamma.shape) if size is None else size
         log_ratio = _log_gamma_draws(self.beta, shape, rng) - _log_gamma_draws(self.alpha * self.beta, shape, rng)
         with np.errstate(over="ignore"):
@@ -194,17 +198,28 @@ def simulate_hggp(
     >>> draw.states.shape, draw.dwell_times.shape, draw.masses.shape
     ((3, 5), (3, 4), (5,))
     """
-    if n_jumps < 1 or n_sequences < 1:
-        raise ValueError(f"n_jumps and n_sequences must be at least 1, got {n_jumps} and {n_sequences}.")
-    _require_positive(beta=beta, alpha0=alpha0, gamma0=gamma0, gamma=gamma)
-    rng = np.random.default_rng(random_state)
+    for n in (n_jumps, n_sequences):
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ValueError(
+                f"n_jumps and n_sequences must be integers of at least 1, got {n_jumps!r} and {n_sequences!r}."
+            )
+    numbers = {"beta": beta, "alpha0": alpha0, "gamma0": gamma0, "gamma": gamma}
+    numbers |= {} if kappa0 is None else {"kappa0": kappa0}
+    for name, value in numbers.items():
+        if not isinstance(value, int | float | np.number):
+            raise ValueError(f"{name} must be one number, got {value!r}.")
+    _require_positive(**numbers)
+    rng = as_generator(random_state)
     if kappa0 is None:
         kappa0 = float(np.exp(_log_gamma_draws(alpha0, (), rng) - np.log(gamma0)))
-    else:
-        _require_positive(kappa0=kappa0)
     states = _draw_states(n_jumps, n_sequences, alpha0, beta * kappa0, rng)
     log_masses = _log_gamma_draws(beta * kappa0, states.max() + 1, rng) - np.log(gamma)
-    log_dwells = _log_gamma_draws(beta, (n_sequences, n_jumps), rng) - log_masses[states[:, :-1]]
+    log_dwells = _log_gamma_draws(beta, (n_sequences, n_jumps), rng)
+    if np.any(np.isinf(log_dwells) & np.isinf(log_masses[states[:, :-1]])):
+        raise ValueError(
+            f"beta must be such that floats can hold the dwells or the masses, got {beta!r} with kappa0={kappa0:g}."
+        )
+    log_dwells -= log_masses[states[:, :-1]]
     with np.errstate(over="ignore"):
         return HGGPDraw(states, np.exp(log_dwells), float(kappa0), np.exp(log_masses))
 

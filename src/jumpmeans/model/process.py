@@ -74,7 +74,7 @@ class Process:
         P = _floats("transition_probs", self.transition_probs)
         _check_chain(P, rates, states)
         pi = np.full(M, 1.0 / M) if self.initial_probs is None else _floats("initial_probs", self.initial_probs)
-        if pi.shape != (M,) or not np.all(pi >= 0) or not np.isclose(pi.sum(), 1.0):
+        if pi.shape != (M,) or not np.all((pi >= 0) & (pi < 2)) or not np.isclose(pi.sum(), 1.0):
             raise ValueError(f"initial_probs must be {M} probabilities that sum to 1, got {reprlib.repr(pi.tolist())}.")
         record = _record(self.emission, states)
         for name, value in (
@@ -125,7 +125,8 @@ class Process:
         diagonal = np.diag(Q).copy()
         np.fill_diagonal(Q, 0.0)
         _require(Q, np.isfinite(Q) & (Q >= 0), "rates of moves must be finite and >= 0", _labels(labels, len(Q)))
-        rates = Q.sum(axis=1)
+        with np.errstate(over="ignore"):
+            rates = Q.sum(axis=1)
         given = ~np.isnan(diagonal) & (diagonal != 0)
         wrong = np.flatnonzero(given & (np.abs(diagonal + rates) > ROUNDING_IN_PRINT * rates))
         if len(wrong):
@@ -192,7 +193,7 @@ def _floats(name: str, value: Any) -> Floats:
     """A copy of numbers; anything else is refused."""
     try:
         return np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be numbers, in rows of one length, got {reprlib.repr(value)}.") from None
 
 
@@ -230,7 +231,8 @@ def _check_chain(P: Floats, rates: Floats, states: AnyArray) -> None:
         raise ValueError(f"transition_probs must have shape {(M, M)} to match the rates, got {P.shape}.")
     chain = "transition_probs must be >= 0 with a zero diagonal (it is the jump chain, not the generator)"
     _require(P, (P >= 0) & ((P == 0) | ~np.eye(M, dtype=bool)), chain, states)
-    sums = P.sum(axis=1)
+    with np.errstate(over="ignore"):
+        sums = P.sum(axis=1)
     bad = np.flatnonzero(~np.isclose(sums, np.where(rates > 0, 1.0, sums)) | (sums > 1 + 1e-8))
     if len(bad):
         raise ValueError(

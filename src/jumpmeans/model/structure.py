@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,9 +76,12 @@ def _read_moves(allowed: Any, labels: list[Any]) -> Bools:
 
 def _listed(name: str, states: Any) -> list[Any]:
     """States that were given as a list of them."""
-    if isinstance(states, str) or not isinstance(states, Iterable):
-        raise ValueError(f"{name} must list states, got {states!r}; write [{states!r}].")
-    return list(states)
+    try:
+        if not isinstance(states, str | bytes):
+            return list(states)
+    except TypeError:
+        pass
+    raise ValueError(f"{name} must list states, got {states!r}; write [{states!r}].")
 
 
 def _index(state: Any, labels: list[Any]) -> int:
