@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..errors import PanelError
+from ..errors import PanelError, first_few
 from .column import Column, Ints
 
 if TYPE_CHECKING:
@@ -24,17 +24,16 @@ def encode_labels(panel: Panel, d: int, known: NDArray[Any]) -> Floats:
         return x
     index = {label: i for i, label in enumerate(known.tolist())}
     found = panel.labels(d)
-    unseen = [label for label in found.tolist() if label not in index]
+    unseen = {label: None for label in found.tolist() if label not in index}  # in order, and quick to look up
     categories = panel.categories[d]
     # the number by which the panel holds each label: itself, or its place among the categories
     held = found.astype(np.float64) if categories is None else np.arange(len(categories), dtype=np.float64)
     labels = found if categories is None else categories
     if unseen:
         row = int(np.flatnonzero(np.isin(x, held[[label in unseen for label in labels.tolist()]]))[0])
-        more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
         raise PanelError(
-            f"labels of column {panel.columns[d]!r} must be among the known ones {known.tolist()}, got "
-            f"{unseen[:5]}{more}, first at {panel.locate(row)}; correct them, or name every label that may "
+            f"labels of column {panel.columns[d]!r} must be among the known ones [{first_few(index)}], got "
+            f"[{first_few(unseen)}], first at {panel.locate(row)}; correct them, or name every label that may "
             "occur by states=[...] (direct) when fitting."
         )
     code_of = np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.float64)

@@ -23,7 +23,7 @@ from ..model.objective import Cost, Stats, Weights
 from ..model.process import Params, Process
 from ..model.updates import transition_rows
 from ..progress import History
-from .read_out import MarkovReadOut, as_panel, no_path
+from .read_out import MarkovReadOut, no_path
 
 # Closing EM steps: as many as held-out error gains from (see docs/choices.md).
 REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
@@ -156,7 +156,7 @@ class JumpModel(MarkovReadOut):
     def decode(self, panel: Any) -> Trajectories:
         """Best trajectory of every sequence under the fitted parameters."""
         self._check_fitted()
-        panel = as_panel(panel)
+        panel = self._panel(panel)
         return publish_trajectories(panel, self._decode_panel(panel), self.states_)
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..arrays import Floats
+from ..data.deriving import split_requests
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
 from ..engines.base import NoPathError, Sequences
-from ..errors import InfeasibleError
+from ..errors import InfeasibleError, PanelError
 from ..model.process import Process
 
 
@@ -47,6 +47,17 @@ class MarkovReadOut(BaseEstimator):  # type: ignore[misc]
             name = type(self).__name__
             raise NotFittedError(f"this {name} must be fitted first; call fit(panel).")
 
+    def _panel(self, data: Any) -> Panel:
+        """A panel in the model's unit of time: one of dates is in days, a model of plain numbers may be in any."""
+        panel = as_panel(data)
+        fitted = getattr(self, "trajectories_", None)
+        if fitted is not None and fitted.clock is None and panel.clock is not None:
+            raise PanelError(
+                "times must be numbers, like those that the model was fitted to, got dates; fit the model to dates, or "
+                "give the times as numbers in its unit."
+            )
+        return panel
+
     @abstractmethod
     def decode(self, panel: Any) -> Trajectories:
         """Best trajectory of every sequence."""
@@ -66,7 +77,7 @@ class MarkovReadOut(BaseEstimator):  # type: ignore[misc]
     def predict(self, panel: Any) -> NDArray[Any]:
         """State label at every row, in the caller's row order; rows with a missing value included."""
         self._check_fitted()
-        panel = as_panel(panel)
+        panel = self._panel(panel)
         return panel.to_caller_order(self.states_[self._row_states(panel)])
 
     def predict_proba(self, panel: Any, at: Any = None) -> Floats:
@@ -84,15 +95,10 @@ class MarkovReadOut(BaseEstimator):  # type: ignore[misc]
             In the caller's row order; with `at`, in the order asked for.
         """
         self._check_fitted()
-        panel = as_panel(panel)
+        panel = self._panel(panel)
         if at is None:
             return panel.to_caller_order(self._posterior(panel))
-        if isinstance(at, Mapping):
-            times = [np.atleast_1d(np.asarray(t)) for t in at.values()]
-            ids = [key for key, t in zip(at, times, strict=True) for _ in t]
-            wide, index = panel.insert_times(ids, np.concatenate(times))
-        else:
-            wide, index = panel.insert_times(*at)
+        wide, index = panel.insert_times(*split_requests(at))
         return self._posterior(wide)[index]
 
     def predict_value(self, panel: Any, method: str = "trajectory") -> NDArray[Any]:
@@ -110,7 +116,7 @@ class MarkovReadOut(BaseEstimator):  # type: ignore[misc]
         values : (n,), or (n, D) for D columns
         """
         self._check_fitted()
-        panel = as_panel(panel)
+        panel = self._panel(panel)
         if method == "trajectory":
             values = self._shown()[self._row_states(panel)]
         elif method == "posterior":

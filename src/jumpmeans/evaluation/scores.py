@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_random_state
 
-from jumpmeans.data.columns import AnyArray, IntArray
+from jumpmeans.arrays import AnyArray, Ints
 from jumpmeans.data.panel import Panel
 
 
@@ -20,7 +20,7 @@ class Truth(NamedTuple):
     """Sequence of each blanked row, shape (k,)."""
     times: AnyArray
     """Time of each, shape (k,): dates if the panel has dates."""
-    rows: IntArray
+    rows: Ints
     """The caller's row numbers, rising, shape (k,)."""
     values: AnyArray
     """What stood there, shape (k,) or (k, D): labels, integers where all values are whole, or floats."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,15 @@ class Structure:
                 for target in targets:
                     moves[_index(source, labels), _index(target, labels)] = True
         else:
-            moves = np.array(self.allowed).astype(bool)
-            if moves.shape != (M, M):
+            table = np.array(self.allowed)
+            if table.shape != (M, M):
                 raise ValueError(
-                    f"allowed must be a {(M, M)} table of moves between the states {labels}, got shape {moves.shape}."
+                    f"allowed must be a {(M, M)} table of moves between the states {labels}, got shape {table.shape}."
                 )
+            words = [x for x in table.ravel().tolist() if not isinstance(x, Real)]  # 'False' would pass for true
+            if words:
+                raise ValueError(f"allowed must hold True and False, or numbers, got {words[0]!r}; convert the table.")
+            moves = table.astype(bool)
         np.fill_diagonal(moves, False)
         for state in () if self.absorbing is None else self.absorbing:
             moves[_index(state, labels)] = False
