@@ -260,7 +260,7 @@ def test_no_such_file(write, tmp_path):
         ("id,time,value\n1,0,1\n1,1,NA\n", "visits.csv", r"got 'NA' among numbers at row 1; say missing=\['NA'\]"),
         ("id,time,value\n1,0,1\n,1,1\n", "visits.csv", r"ids must not be missing, got none at row 1"),
         ("id,time,value\n1,,1\n", "visits.csv", r"times must be finite, got nan at sequence 1, row 0"),
-        ("id;time;value\n1;0;1\n", "visits.csv", r"no column 'id'.*there are 'id;time;value'"),
+        ("id;time;value\n1;0;1\n", "visits.csv", r"no column 'id'.*there are \['id;time;value'\]"),
         ("id,time,valeu\n1,0,1\n", "visits.csv", r"no column 'value' \(did you mean 'valeu'\?\)"),
         ("id,time,value\n,0,1\n", "visits.csv", r"ids must not be missing, got none at row 0"),
     ],

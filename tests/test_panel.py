@@ -531,9 +531,9 @@ def test_empty(table):
 
 @pytest.mark.parametrize("role", ["id", "time", "value", "weight", "group", "start", "end"])
 def test_column_that_does_not_exist(table, role):
-    with pytest.raises(PanelError, match=r"'vale' \(did you mean 'value'\?\); there are 'id', 'time', 'value'"):
+    with pytest.raises(PanelError, match=r"'vale' \(did you mean 'value'\?\); there are \['id', 'time', 'value'\]"):
         Panel.from_frame(table(ROWS), **{role: "vale"})
-    with pytest.raises(PanelError, match=r"no column 'xyzzy'; there are 'id', 'time', 'value'"):
+    with pytest.raises(PanelError, match=r"no column 'xyzzy'; there are \['id', 'time', 'value'\]"):
         Panel.from_frame(table(ROWS), **{role: "xyzzy"})
 
 
@@ -561,7 +561,7 @@ def test_wrong_shapes(panel):
         (["patient_12"], [NAN], "times must be finite, got nan"),
         (["patient_12"], [0, 1], "of one length, got 1 and 2"),
         (["patient_12"], ["2024-01-01"], "times must be numbers, as in the panel, got dates such as 2024-01-01"),
-        ([12], [0], "no sequence 12; there are 'patient_12'"),
+        ([12], [0], r"no sequence 12; there are \['patient_12'\]"),
     ],
 )
 def test_insert_times_errors(ids, times, message):

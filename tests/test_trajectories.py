@@ -70,7 +70,7 @@ def test_outside_the_window(paths):
 
 
 def test_wrong_ids(paths):
-    with pytest.raises(jm.PanelError, match=r"there is no sequence 'z'; there are 'p', 'q'"):
+    with pytest.raises(jm.PanelError, match=r"there is no sequence 'z'; there are \['p', 'q'\]"):
         paths.at([1.0, 2.0], ["p", "z"])
     with pytest.raises(ValueError, match=r"one entry for each of the 2 times, got 1"):
         paths.at([1.0, 2.0], ["p"])

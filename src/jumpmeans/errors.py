@@ -25,16 +25,16 @@ class MissingExtraError(ImportError):
 
 
 def first_few(items: Iterable[Any]) -> str:
-    """The first five of the items as a message shows them, and how many more there are.
+    """The first five of the items as a message lists them, and how many more there are.
 
     Examples
     --------
     >>> first_few(["a", "b"]), first_few(range(1000))
-    ("'a', 'b'", '0, 1, 2, 3, 4 and 995 more')
+    ("['a', 'b']", '[0, 1, 2, 3, 4] and 995 more')
     """
     items = list(items)
     more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-    return ", ".join(shorten(repr(x)) for x in items[:_SHOWN]) + more
+    return f"[{', '.join(shorten(repr(x)) for x in items[:_SHOWN])}]{more}"
 
 
 def shorten(text: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import AnyArray, Floats
 from ..errors import PanelError
-from .columns import read_column
+from .columns import as_series, read_column
 from .times import DAY, read_times
 
 _MICROSECONDS_PER_DAY = 86_400_000_000
@@ -102,7 +103,7 @@ def encode_times(times: Any, clock: Clock | None) -> Floats:
 
     A scalar gives a scalar.
     """
-    if np.ndim(times) == 0:
+    if not isinstance(as_series(times), nw.Series) and np.ndim(times) == 0:
         scalar: Floats = encode_times(np.asarray(times)[None], clock)[0]
         return scalar
     if clock is not None and read_column(times, "times").dtype.kind not in "iuf":

@@ -32,8 +32,8 @@ def encode_labels(panel: Panel, d: int, known: NDArray[Any]) -> Floats:
     if unseen:
         row = int(np.flatnonzero(np.isin(x, held[[label in unseen for label in labels.tolist()]]))[0])
         raise PanelError(
-            f"labels of column {panel.columns[d]!r} must be among the known ones [{first_few(index)}], got "
-            f"[{first_few(unseen)}], first at {panel.locate(row)}; correct them, or name every label that may "
+            f"labels of column {panel.columns[d]!r} must be among the known ones {first_few(index)}, got "
+            f"{first_few(unseen)}, first at {panel.locate(row)}; correct them, or name every label that may "
             "occur by states=[...] (direct) when fitting."
         )
     code_of = np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.float64)
