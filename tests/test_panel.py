@@ -1,9 +1,9 @@
 import copy
 import datetime as dt
 import pickle
-import sys
 from decimal import Decimal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumpmeans.data.panel import Clock, Panel
-from jumpmeans.errors import MissingExtraError, PanelError
+from jumpmeans.data.clock import Clock
+from jumpmeans.data.panel import Panel
+from jumpmeans.errors import PanelError
 
 MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 INTERLEAVED = {"id": ["b", "a", "b", "a"], "time": [0.0, 1.0, 2.0, 3.0], "value": [5.5, None, 7.5, 8.0]}
@@ -168,10 +169,9 @@ def test_labels_of_booleans_are_false_and_true(frame):
     [
         pd.Series(["y", None, "x"], dtype="category"),
         pl.Series(["y", None, "x"], dtype=pl.Categorical),
-        pl.Series(["y", None, "x"], dtype=pl.Enum(["y", "x", "unused"])),
         pa.chunked_array([["y", None, "x"]]).dictionary_encode(),
     ],
-    ids=["pandas", "polars", "enum", "pyarrow"],
+    ids=["pandas", "polars", "pyarrow"],
 )
 def test_categoricals_keep_the_labels_that_occur(column):
     panel = Panel.from_arrays([0, 1, 2], column, [1, 1, 1])
@@ -237,8 +237,9 @@ def test_dates_become_days_and_come_back(table, zone):
     assert panel.clock.zone == zone
     np.testing.assert_array_equal(panel.encode_times(panel.decode_times(panel.times)), panel.times)
     assert panel.encode_times(times).tolist() == [1.5, 0.0]
-    assert (panel.to_frame()["time"] == column).all()
-    assert str(panel.to_frame()["time"].dtype.tz if zone else None) == str(zone)
+    back = nw.from_native(panel.to_frame())["time"]
+    assert back.dtype.time_zone == zone
+    assert [t.timestamp() for t in back] == [t.timestamp() for t in column]
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -408,12 +409,12 @@ BAD_ROWS = [
     ({"time": [0.0, INF, 0.0]}, r"times must be finite, got inf at sequence 'p', row 1"),
     ({"time": [NAIVE, None, NAIVE]}, r"times must be finite, got NaT at sequence 'p', row 1"),
     ({"time": [NAIVE, NAIVE, NAIVE]}, r"got 2024-01-01 twice at sequence 'p', row 1"),
-    (
-        {"time": ["2024-01-01"] * 3},
-        r"times must be numbers or dates, got '2024-01-01' at row 0; parse the dates",
-    ),
-    ({"time": [True, False, True]}, r"times must be numbers or dates, got bool; convert"),
-    ({"time": [dt.timedelta(1)] * 3}, r"times must be numbers or dates, got timedelta"),
+    ({"time": ["2024-01-01"] * 3}, r"got 2024-01-01 twice at sequence 'p', row 1"),
+    ({"time": ["2024-01-01", "May", "June"]}, r"numbers or ISO dates such as .*, got 'May' at row 1"),
+    ({"time": ["0.5", "2024-01-01", "1"]}, r"all numbers or all ISO dates, got '2024-01-01' at row 1"),
+    ({"time": [True, False, True]}, r"times must be numbers, dates or durations, got bool; convert"),
+    ({"time": [dt.timedelta(1)] * 3}, r"got 1 twice at sequence 'p', row 1"),
+    ({"time": [dt.timedelta(1), None, dt.timedelta(1)]}, r"times must be finite, got nan at sequence 'p', row 1"),
     (
         {"value": [1.0, -INF, 3.0]},
         r"finite or missing, got -inf in column 'value' at sequence 'p', row 1; put NaN",
@@ -449,9 +450,11 @@ def test_bad_rows(table, change, message):
             r"all have a time zone or all have none.*zone at row 1.*without at row 0",
         ),
         ({"time": [dt.date(2024, 1, 1), AWARE, AWARE]}, r"all have a time zone or all have none"),
-        ({"time": [0.5, NAIVE, NAIVE]}, r"times must be all numbers or all dates, got both"),
+        ({"time": [0.5, NAIVE, NAIVE]}, r"times must be all dates or all numbers, got both"),
         ({"time": [dt.date(3000, 1, 1)] * 3}, r"dates must lie in the years 1678 to 2261, got 3000-01-01"),
-        ({"time": [{}, 1, 2]}, r"times must be numbers or dates, got \{\} at row 0; convert the column"),
+        ({"time": [dt.timedelta(1), NAIVE, NAIVE]}, r"times must be all dates or all timedeltas, got both"),
+        ({"time": [0, "2024-01-01", 1]}, r"times must be all dates or all numbers, got both"),
+        ({"time": [{}, 1, 2]}, r"numbers, dates or durations, got \{\} at row 0; convert the column"),
     ],
 )
 def test_bad_rows_of_python_objects(change, message):
@@ -528,9 +531,9 @@ def test_empty(table):
 
 @pytest.mark.parametrize("role", ["id", "time", "value", "weight", "group", "start", "end"])
 def test_column_that_does_not_exist(table, role):
-    with pytest.raises(PanelError, match=r"no column 'vale' \(did you mean 'value'\?\); there are id, time, value"):
+    with pytest.raises(PanelError, match=r"'vale' \(did you mean 'value'\?\); there are \['id', 'time', 'value'\]"):
         Panel.from_frame(table(ROWS), **{role: "vale"})
-    with pytest.raises(PanelError, match=r"no column 'xyzzy'; there are id, time, value"):
+    with pytest.raises(PanelError, match=r"no column 'xyzzy'; there are \['id', 'time', 'value'\]"):
         Panel.from_frame(table(ROWS), **{role: "xyzzy"})
 
 
@@ -557,8 +560,8 @@ def test_wrong_shapes(panel):
         (["patient_1"], [0], r"no sequence 'patient_1' \(did you mean 'patient_12'\?\)"),
         (["patient_12"], [NAN], "times must be finite, got nan"),
         (["patient_12"], [0, 1], "of one length, got 1 and 2"),
-        (["patient_12"], ["2024-01-01"], "times must be numbers or dates, got '2024-01-01'"),
-        ([12], [0], "no sequence 12; there are patient_12"),
+        (["patient_12"], ["2024-01-01"], "times must be numbers, as in the panel, got dates such as 2024-01-01"),
+        ([12], [0], r"no sequence 12; there are \['patient_12'\]"),
     ],
 )
 def test_insert_times_errors(ids, times, message):
@@ -572,18 +575,12 @@ def test_dates_unlike_those_of_the_panel():
         naive.encode_times([AWARE])
     with pytest.raises(PanelError, match=r"must be with a time zone \(such as UTC\)"):
         zoned.encode_times(["2024-01-01"])
-    with pytest.raises(PanelError, match=r"must be ISO dates such as .*, got 'May'"):
+    with pytest.raises(PanelError, match=r"numbers or ISO dates such as .*, got 'May' at row 0"):
         naive.encode_times("May")
     with pytest.raises(PanelError, match="must be dates, like those of the panel"):
         Panel.from_arrays([NAIVE], [1], [1], start_times=[-1.0])
 
 
 def test_to_frame_needs_its_own_columns():
-    with pytest.raises(PanelError, match="its own column 'time'; rename"):
+    with pytest.raises(PanelError, match="another column 'time'; rename"):
         Panel.from_arrays([0], [1], [1], columns=["time"]).to_frame()
-
-
-def test_to_frame_without_pandas(panel, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'jumpmeans\[frames\]'"):
-        panel.to_frame()

@@ -61,18 +61,35 @@ def test_outside_the_window(paths):
         paths.at([2.0, 0.5], ["q", "q"])
     with pytest.raises(ValueError, match=r"window \[0, 6\] of sequence 'p', got 6\.1"):
         paths.at([6.1], ["p"])
-    with pytest.raises(ValueError, match=r"got nan"):
-        paths.at([np.nan], ["p"])
+    for outside in ("error", "hold"):  # caught: a NaN that is held shows the last state
+        with pytest.raises(ValueError, match=r"of sequence 'p', got nan; drop it"):
+            paths.at([np.nan], ["p"], outside=outside)
     assert paths.at([0.5, 99.0, -1.0], ["q", "q", "p"], outside="hold").tolist() == ["severe", "dead", "mild"]
     with pytest.raises(ValueError, match=r"outside must be 'error' or 'hold', got 'nearest'"):
         paths.at([1.0], ["p"], outside="nearest")
 
 
 def test_wrong_ids(paths):
-    with pytest.raises(ValueError, match=r"among the 2 sequences of the trajectories, got \['z'\]"):
+    with pytest.raises(jm.PanelError, match=r"there is no sequence 'z'; there are \['p', 'q'\]"):
         paths.at([1.0, 2.0], ["p", "z"])
     with pytest.raises(ValueError, match=r"one entry for each of the 2 times, got 1"):
         paths.at([1.0, 2.0], ["p"])
+
+    with pytest.raises(jm.PanelError, match=r"ids must be one-dimensional, one for each time, got shape \(1, 2\)"):
+        paths.at([1.0, 2.0], [["p", "q"]])
+    with pytest.raises(jm.PanelError, match=r"times must be one-dimensional.*got shape \(1, 2\)"):
+        paths.at([[1.0, 2.0]], ["p", "q"])
+    with pytest.raises(jm.PanelError, match=r"there is no sequence \['p'\]"):
+        paths.at([1.0], np.array([["p"], None], dtype=object)[:1])
+
+
+def test_of_copies_the_first_is_read():
+    """As `Panel.insert_times` does; caught: a dictionary of ids that keeps the last."""
+    copies = Trajectories(
+        np.array([0, 1], np.int32), np.array([0.0, 0.0]), np.array([0, 1, 2]), np.array([1.0, 1.0]),
+        np.array(["a", "a"], dtype=object), np.array(["first", "last"]),
+    )  # fmt: skip
+    assert copies.at([0.5], ["a"]).tolist() == ["first"]
 
 
 def test_dwell_times(paths):

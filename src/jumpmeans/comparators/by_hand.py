@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..arrays import AnyArray, Floats, Ints, weighted_median
-from ..data.asked import insert_asked
 from ..data.bins import bins_by_column
+from ..data.deriving import split_requests
 from ..data.panel import Panel
 from ..emissions import find_families
 from ..emissions.column import numeric_values
@@ -77,7 +77,7 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
         """
         check_choice("method", method, ("posterior", "trajectory"))
         panel = self._ready(panel)
-        wide, asked = (panel, None) if at is None else insert_asked(panel, at)
+        wide, asked = (panel, None) if at is None else panel.insert_times(*split_requests(at))
         filled = []
         for d in range(wide.n_columns):
             column = self._read_known(wide, d)

@@ -295,8 +295,9 @@ def publish(
     degenerate = np.diff(limits, append=np.inf) == 0.0
     degenerate[offsets[1:] - 1] = False
     return MLTrajectories(
-        codes, starts, offsets, panel.end_times, panel.ids, labels, panel.clock, degenerate, log_density
-    )
+        codes, starts, offsets, panel.end_times, panel.ids, labels, panel.clock, degenerate, log_density,
+        frame_backend=panel.frame_backend,
+    )  # fmt: skip
 
 
 def count_jumps(chains: Chains, looks: Looks) -> Ints:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from jumpmeans.data.columns import FloatArray, read_times
-from jumpmeans.errors import PanelError
+from ..arrays import AnyArray, Floats
+from ..errors import PanelError
+from .columns import as_series, read_column
+from .times import DAY, read_times
 
-DAY = np.timedelta64(1, "D")
 _MICROSECONDS_PER_DAY = 86_400_000_000
+_FARTHEST = 106_751.0  # days, 292 years: what int64 holds in nanoseconds
+_EARLIEST, _LATEST = np.datetime64("1678-01-01", "us"), np.datetime64("2262-01-01", "us")
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,26 @@ class Clock:
     origin: np.datetime64
     zone: str | None = None
 
+    def days(self, stamps: AnyArray) -> Floats:
+        """Days since the origin of datetime64[ns] of the own zone; those 292 years or more away are refused."""
+        coarse = (stamps.astype("datetime64[s]") - self.origin.astype("datetime64[s]")) / DAY
+        far = np.flatnonzero(np.abs(coarse) > _FARTHEST)
+        if far.size:
+            first, other = np.datetime_as_string([self.origin, stamps[far[0]]], unit="D")
+            raise PanelError(
+                f"dates must lie within 292 years of the first, got {first} and {other} at row {far[0]}; correct "
+                "them, or give the times as numbers, for example years."
+            )
+        days: Floats = (stamps - self.origin) / DAY
+        return days
+
     def decode(self, days: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
         """Dates of the given days, to the microsecond.
 
         Parameters
         ----------
         days : array_like of float
-            Days since the origin; NaN becomes NaT.
+            Days since the origin; NaN, and days that datetime64[ns] does not hold, become NaT.
 
         Returns
         -------
@@ -52,11 +69,14 @@ class Clock:
             In UTC when the clock has a zone.
         """
         days = np.asarray(days, dtype=np.float64)
-        missing = np.isnan(days)
-        steps = np.rint(np.where(missing, 0.0, days) * _MICROSECONDS_PER_DAY).astype("timedelta64[us]")
-        return np.where(missing, np.datetime64("NaT", "ns"), self.origin + steps.astype("timedelta64[ns]"))
+        known = np.abs(days) <= 2 * _FARTHEST
+        steps = np.rint(np.where(known, days, 0.0) * _MICROSECONDS_PER_DAY).astype("timedelta64[us]")
+        dates = self.origin.astype("datetime64[us]") + steps
+        known &= (dates > _EARLIEST) & (dates < _LATEST)
+        exact = self.origin + np.where(known, steps, np.timedelta64(0, "us")).astype("timedelta64[ns]")
+        return np.where(known, exact, np.datetime64("NaT", "ns"))
 
-    def encode(self, dates: Any) -> FloatArray:
+    def encode(self, dates: Any) -> Floats:
         """Days since the origin of the given dates; the inverse of `decode`.
 
         Parameters
@@ -68,12 +88,27 @@ class Clock:
         -------
         ndarray of float64, shape (k,)
         """
-        stamps, zone = read_times(dates, parse=True)
+        stamps, zone = read_times(dates)
         if stamps.dtype.kind != "M":
             raise PanelError(f"these times must be dates, like those of the panel, got {stamps[:5]}.")
         from_numpy = isinstance(dates, np.ndarray) and dates.dtype.kind == "M"
         if not from_numpy and (zone is None) != (self.zone is None):
             wanted = "without a time zone" if self.zone is None else f"with a time zone (such as {self.zone})"
             raise PanelError(f"dates must be {wanted}, like those of the panel; convert them first.")
-        days: FloatArray = (stamps - self.origin) / DAY
-        return days
+        return self.days(stamps)
+
+
+def encode_times(times: Any, clock: Clock | None) -> Floats:
+    """Times as a panel with this clock holds them, from numbers in its unit, or from dates if it has dates.
+
+    A scalar gives a scalar.
+    """
+    if not isinstance(as_series(times), nw.Series) and np.ndim(times) == 0:
+        scalar: Floats = encode_times(np.asarray(times)[None], clock)[0]
+        return scalar
+    if clock is not None and read_column(times, "times").dtype.kind not in "iuf":
+        return clock.encode(times)
+    stamps, _ = read_times(times)
+    if stamps.dtype.kind == "M":
+        raise PanelError(f"times must be numbers, as in the panel, got dates such as {stamps[0]}.")
+    return stamps

@@ -1,163 +1,242 @@
-"""Columns of any frame, array or list as plain arrays: numbers, labels, keys and dates, each checked once."""
+"""Columns of any frame, array or list as plain arrays: numbers, labels and keys, each checked once."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from collections.abc import Iterator
 from decimal import Decimal
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
-from jumpmeans.errors import PanelError
+from ..arrays import AnyArray, Floats, Ints
+from ..errors import PanelError, shorten
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-AnyArray = npt.NDArray[Any]
-
-_EARLIEST, _LATEST = np.datetime64("1678-01-01", "s"), np.datetime64("2262-01-01", "s")  # datetime64[ns]
 _LARGEST_INTEGER = 2.0**53  # beyond it float64 cannot tell neighbouring integers apart
 
 
-def _is_missing(x: Any) -> bool:
-    return x is None or (isinstance(x, float | datetime) and x != x)  # in pandas a missing date is a datetime
+def is_missing(x: Any) -> bool:
+    """Whether a Python object stands for nothing: None, NaN or NaT of any kind, pandas' NA, a masked element."""
+    if x is None or x is np.ma.masked:
+        return True
+    if isinstance(x, str | bytes | Integral):
+        return False
+    try:
+        return bool(x != x)
+    except (TypeError, ValueError):
+        return type(x).__name__ == "NAType"  # pandas' NA has no truth
+    except ArithmeticError:
+        return True  # a signalling NaN
 
 
-def _is_number(kind: type) -> bool:
-    return issubclass(kind, Real | Decimal) and not issubclass(kind, bool)
+def is_number(kind: type) -> bool:
+    """Whether objects of this type are numbers; booleans are labels."""
+    return issubclass(kind, Real | Decimal) and not issubclass(kind, bool | np.bool_)
 
 
-def _as_series(column: Any) -> Any:
+def as_series(column: Any) -> Any:
+    """A narwhals series if the column is one of a frame, else the column itself."""
     return nw.from_native(column, series_only=True, pass_through=True)
 
 
-def read_column(column: Any) -> AnyArray:
-    """Array of numbers, booleans, dates, or else objects with None for what is missing."""
-    series = _as_series(column)
-    framed = isinstance(series, nw.Series)
-    array: AnyArray = series.to_numpy() if framed else np.asarray(column)
-    if array.dtype.kind in "iufbmM":
-        return array
-    objects = np.array(array if framed else column, dtype=object)  # of a list, so that 1 and "1" stay apart
-    missing = series.is_null().to_numpy() if framed else np.frompyfunc(_is_missing, 1, 1)(objects).astype(bool)
-    objects[missing] = None
-    return objects
+# ----------------------------------------------------------------------------------------------- any column
 
 
-def read_numbers(column: Any, name: str) -> FloatArray:
-    """A column of numbers; anything else is refused."""
-    array = read_column(column)
+def read_column(column: Any, name: str) -> AnyArray:
+    """Array (n,) of numbers, booleans, dates, durations, or else objects with None for what is missing."""
+    series = as_series(column)
+    array = _of_series(series) if isinstance(series, nw.Series) else _of_sequence(column, name)
+    if array.ndim != 1:
+        raise PanelError(f"{name} must be one-dimensional, one entry per row, got shape {array.shape}; flatten it.")
+    return array
+
+
+def read_table(values: Any) -> list[Any]:
+    """The columns of values of shape (n,) or (n, D)."""
+    if isinstance(as_series(values), nw.Series) or declared_order(values) is not None:
+        return [values]
+    array = _of_sequence(values, "values")
+    if array.ndim not in (1, 2):
+        raise PanelError(f"values must have shape (n,) or (n, D), got {array.shape}.")
+    if array.ndim == 2 and not array.shape[1]:
+        raise PanelError(f"values must have at least one column, got shape {array.shape}.")
+    return [array] if array.ndim == 1 else list(array.T)
+
+
+def _of_series(series: Any) -> AnyArray:
+    dtype, missing = series.dtype, series.is_null().to_numpy()
+    # As an array, integers with gaps would be rounded, and a missing category of pyarrow would be some other one.
+    listed = dtype in (nw.Categorical, nw.Enum) or (dtype.is_integer() and missing.any())
+    array: AnyArray = np.array(series.to_list(), dtype=object) if listed else series.to_numpy()
+    return array if array.dtype.kind in "iufbmM" else _with_none(array, missing)
+
+
+def _of_sequence(column: Any, name: str) -> AnyArray:
+    masked = [x for x in column if isinstance(x, np.ma.MaskedArray)] if isinstance(column, list | tuple) else []
+    if any(x.ndim for x in masked):
+        column = np.ma.array(column)
+    mask: Any = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else False
+    # as plain arrays masked elements would warn, and pandas' own arrays round integers that have gaps
+    special = any(x.ndim == 0 for x in masked) or not isinstance(getattr(column, "dtype", np.dtype("O")), np.dtype)
     try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise PanelError(f"{name} must be numbers, got {array.dtype} values such as {array[0]!r}.") from None
-
-
-def read_keys(column: Any, name: str) -> tuple[AnyArray, IntArray]:
-    """Distinct integers or strings in order of first appearance, and the index of each row into them."""
-    array = read_column(column)
-    items = array.tolist()
-    if array.dtype.kind == "f":
-        items = [int(x) if x.is_integer() else None if x != x else x for x in items]
-    index = {key: i for i, key in enumerate(dict.fromkeys(items))}
-    if None in index:
-        row = items.index(None)
-        raise PanelError(f"{name} must not be missing, got none at row {row}; fill it in or drop the row.")
-    first_rows: dict[str, int] = {}
-    for kind in set(map(type, items)):
-        word = "string" if issubclass(kind, str) else "integer" if _is_integer(kind) else kind.__name__
-        first_rows[word] = next(i for i, x in enumerate(items) if type(x) is kind)
-    if len(first_rows) > 1 or not first_rows.keys() <= {"integer", "string"}:
-        got = " and ".join(f"{items[i]!r} at row {i}" for i in sorted(first_rows.values())[:2])
-        raise PanelError(f"{name} must be all integers or all strings, got {got}; convert the column.")
-    keys = np.array(list(index), dtype=object if "string" in first_rows else None)
-    return keys, np.fromiter(map(index.__getitem__, items), np.int64, len(items))
-
-
-def _is_integer(kind: type) -> bool:
-    return issubclass(kind, Integral) and not issubclass(kind, bool)
-
-
-def read_values(column: Any, name: str) -> tuple[FloatArray, AnyArray | None]:
-    """Numbers and None, or indices into sorted labels and the labels; NaN is missing."""
-    array = read_column(column)
-    if array.dtype.kind in "iuf":
-        x = array.astype(np.float64)
-        if array.dtype.kind != "f" and np.any(np.abs(x) > _LARGEST_INTEGER):
-            raise PanelError(f"integers in column {name!r} must be below 2**53; make larger ones strings.")
-        return x, None
-    if array.dtype.kind in "mM":
-        raise PanelError(f"values must be numbers or labels, got dates or durations in column {name!r}.")
-    items = array.tolist()
-    kinds = set(map(type, items)) - {type(None)}
-    if all(map(_is_number, kinds)):
-        return _floats(items), None
-    if kinds <= {bool, np.bool_}:
-        return _floats(items), np.array([False, True])
-    items = [None if x is None else str(x) for x in items]
-    labels = sorted(set(items) - {None})
-    index: dict[str | None, float] = {label: k for k, label in enumerate(labels)}
-    index[None] = np.nan
-    return np.fromiter(map(index.__getitem__, items), np.float64, len(items)), np.array(labels, dtype=object)
-
-
-def _floats(items: list[Any]) -> FloatArray:
-    return np.array([np.nan if x is None else float(x) for x in items])
-
-
-def read_times(column: Any, parse: bool = False) -> tuple[AnyArray, str | None]:
-    """Numbers, or datetime64[ns] (in UTC if zoned) and the zone; strings pass for dates only with `parse`."""
-    zone: str | None = getattr(getattr(_as_series(column), "dtype", None), "time_zone", None)
-    array = read_column(column)
-    if array.dtype.kind in "iuf":
-        return array.astype(np.float64), None
-    if array.dtype == object:
-        items = [_parse_date(x) if parse and isinstance(x, str) else x for x in array.tolist()]
-        kinds = {kind: _is_number(kind) for kind in set(map(type, items)) - {type(None)}}
-        wrong = [kind for kind, number in kinds.items() if not number and not issubclass(kind, date)]
-        if wrong:
-            row = next(i for i, x in enumerate(items) if type(x) is wrong[0])
-            step = "parse the dates first (read_panel does)" if wrong[0] is str else "convert the column"
-            raise PanelError(f"times must be numbers or dates, got {items[row]!r} at row {row}; {step}.")
-        if all(kinds.values()):
-            return _floats(items), None
-        if any(kinds.values()):
-            raise PanelError("times must be all numbers or all dates, got both; convert the column.")
-        array, zone = _read_datetimes(items)
-    if array.dtype.kind != "M":
-        raise PanelError(f"times must be numbers or dates, got {array.dtype}; convert the column.")
-    seconds = array.astype("datetime64[s]")
-    outside = np.flatnonzero((seconds < _EARLIEST) | (seconds >= _LATEST))
-    if outside.size:
-        row = outside[0]
-        raise PanelError(f"dates must lie in the years 1678 to 2261, got {array[row]} at row {row}.")
-    return array.astype("datetime64[ns]"), zone
-
-
-def _parse_date(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
+        array = np.asarray(column, dtype=object if special else None)
+        plain = array.dtype.kind in "iufbmM"
+        if isinstance(column, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= _LARGEST_INTEGER):
+            plain = False  # some of these may be integers, which the array has rounded
+        # of a list, so that 1 and "1" stay apart
+        objects = array if plain else np.array(column, dtype=object)
     except ValueError:
-        raise PanelError(f"dates must be ISO dates such as 2024-03-01T12:30, got {text!r}.") from None
+        raise PanelError(f"{name} must have rows of equal length, got a ragged list.") from None
+    if not plain:
+        return _with_none(objects, mask)
+    if not np.any(mask):
+        return array
+    if array.dtype.kind in "iub":
+        return _with_none(array.astype(object), mask)
+    return np.where(mask, np.array("NaT" if array.dtype.kind in "mM" else np.nan, array.dtype), array)
 
 
-def _read_datetimes(items: list[Any]) -> tuple[AnyArray, str | None]:
-    """Python dates as datetime64 in UTC, and 'UTC' if they have a zone."""
-    zoned = [isinstance(x, datetime) and x.tzinfo is not None for x in items]
-    plain = [x is not None and not has_zone for x, has_zone in zip(items, zoned, strict=True)]
-    if any(zoned) and any(plain):
-        raise PanelError(
-            "dates must all have a time zone or all have none, got one with a zone at row "
-            f"{zoned.index(True)} and one without at row {plain.index(True)}; convert them to one kind."
-        )
-    if any(zoned):
-        items = [x if x is None else x.astimezone(UTC).replace(tzinfo=None) for x in items]
-    return np.array(items, dtype="datetime64[us]"), "UTC" if any(zoned) else None
+def _with_none(objects: AnyArray, missing: Any) -> AnyArray:
+    """A copy with None where an object is, or is said to be, missing."""
+    out = np.array(objects, dtype=object)
+    out[np.frompyfunc(is_missing, 1, 1)(out).astype(bool) | missing] = None
+    return out
 
 
-def all_integers(x: FloatArray) -> bool:
+# -------------------------------------------------------------------------------------------------- numbers
+
+
+def read_numbers(column: Any, name: str) -> Floats:
+    """A column of numbers; anything else is refused."""
+    array = read_column(column, name)
+    if array.dtype.kind in "iuf" or (array.dtype == object and all(map(is_number, _kinds(array)))):
+        return exact_floats(array, name)
+    try:
+        if array.dtype.kind not in "mM":
+            return array.astype(np.float64)  # booleans, and numbers written as text
+    except (TypeError, ValueError):
+        pass
+    raise PanelError(f"{name} must be numbers, got {array.dtype} values such as {shorten(repr(array[0]))}.")
+
+
+def exact_floats(array: AnyArray, name: str) -> Floats:
+    """Numbers (and None) as float64; an integer that would be rounded is refused."""
+    if array.dtype == object:
+        floats = np.array([_float(x) for x in array.tolist()], dtype=np.float64)
+    else:
+        floats = array.astype(np.float64)
+    for row, x in _large_integers(array, floats):
+        if np.isinf(floats[row]) or int(floats[row]) != x:
+            raise PanelError(
+                f"integers in {name} must be below 2**53, or float64 would round them, got {shorten(str(x))} at row "
+                f"{row}; take a larger unit, or subtract the first."
+            )
+    return floats
+
+
+def _large_integers(array: AnyArray, floats: Floats) -> Iterator[tuple[int, int]]:
+    """Rows and integers of a column that may lie beyond those which float64 tells apart."""
+    for row in np.flatnonzero(np.abs(floats) >= _LARGEST_INTEGER) if array.dtype.kind != "f" else ():
+        if isinstance(array[row], Integral):
+            yield int(row), int(array[row])
+
+
+def _float(x: Any) -> float:
+    try:
+        return float("nan") if x is None else float(x)
+    except OverflowError:
+        return float("inf")
+
+
+def _kinds(array: AnyArray) -> set[type]:
+    """Types of the entries that are there."""
+    return {array.dtype.type} if array.dtype != object else set(map(type, array.tolist())) - {type(None)}
+
+
+def all_integers(x: Floats) -> bool:
     """Whether all present values are integers that float64 holds exactly."""
     present = x[~np.isnan(x)]
     return bool(np.all((present == np.rint(present)) & (np.abs(present) <= _LARGEST_INTEGER)))
+
+
+# ----------------------------------------------------------------------------------------- labels and keys
+
+
+def read_keys(column: Any, name: str) -> tuple[AnyArray, Ints]:
+    """Distinct integers or strings in order of first appearance, and the index of each row into them."""
+    array = read_column(column, name)
+    items = array.tolist()
+    if array.dtype.kind == "f":
+        items = [int(x) if x.is_integer() else None if x != x else x for x in items]
+    first_rows: dict[str, int] = {}
+    for kind in set(map(type, items)) - {type(None)}:
+        integer = issubclass(kind, Integral) and not issubclass(kind, bool)
+        word = "string" if issubclass(kind, str) else "integer" if integer else kind.__name__
+        first_rows[word] = next(i for i, x in enumerate(items) if type(x) is kind)
+    if len(first_rows) > 1 or not first_rows.keys() <= {"integer", "string"}:
+        rows = sorted(first_rows.values())[:2]
+        got = " and ".join(f"{shorten(repr(items[i]))} at row {i}" for i in rows)
+        raise PanelError(f"{name} must be all integers or all strings, got {got}; convert the column.")
+    if None in items:
+        row = items.index(None)
+        raise PanelError(f"{name} must not be missing, got none at row {row}; fill it in or drop the row.")
+    index = {key: i for i, key in enumerate(dict.fromkeys(items))}
+    keys = np.array(list(index), dtype=object if "string" in first_rows else None)
+    if keys.dtype.kind == "f":  # integers that no integer type holds together
+        keys = np.array(list(index), dtype=object)
+    return keys, np.fromiter(map(index.__getitem__, items), np.int64, len(items))
+
+
+def read_values(column: Any, name: str) -> tuple[Floats, AnyArray | None]:
+    """Numbers and None, or indices into labels and the labels; NaN is missing.
+
+    Labels stand in the order that the column declares (an ordered category), else sorted.
+    """
+    array = read_column(column, f"column {name!r}")
+    if array.dtype.kind in "mM":
+        raise PanelError(f"values must be numbers or labels, got dates or durations in column {name!r}.")
+    order = declared_order(column)
+    kinds = _kinds(array)
+    numbers = all(map(is_number, kinds))
+    if numbers and (order is None or not kinds or all(a < b for a, b in pairwise(order))):
+        return _observed_numbers(array, name), None
+    items = array.tolist() if array.dtype.kind != "f" else [None if x != x else x for x in array.tolist()]
+    if numbers or kinds <= {bool, np.bool_}:
+        present = set(items) - {None}
+        labels = np.array([False, True] if order is None else [x for x in order if x in present])
+    else:
+        items = [None if x is None else str(x) for x in items]
+        present = set(items) - {None}
+        known = sorted(present, key=str) if order is None else [x for x in map(str, order) if x in present]
+        labels = np.array(known, dtype=object)
+    index: dict[Any, float] = {label: k for k, label in enumerate(labels.tolist())}
+    index[None] = np.nan
+    return np.fromiter(map(index.__getitem__, items), np.float64, len(items)), labels
+
+
+def _observed_numbers(array: AnyArray, name: str) -> Floats:
+    x = exact_floats(array, f"column {name!r}")
+    for row, large in _large_integers(array, x):
+        if abs(large) > _LARGEST_INTEGER:
+            raise PanelError(
+                f"integers in column {name!r} must be below 2**53, got {large} at row {row}; make larger ones strings."
+            )
+    return x
+
+
+def declared_order(column: Any) -> list[Any] | None:
+    """The categories of an ordered column of pandas, polars (Enum) or pyarrow, else None."""
+    native = nw.to_native(column, pass_through=True)
+    dtype: Any = getattr(native, "dtype", None)
+    if getattr(dtype, "ordered", False):  # pandas
+        return list(dtype.categories)
+    series = as_series(native)
+    if not isinstance(series, nw.Series):
+        return None
+    if series.implementation.is_polars() and series.dtype == nw.Enum:
+        return list(dtype.categories)
+    if series.implementation.is_pyarrow() and getattr(native.type, "ordered", False):
+        return native.unify_dictionaries().chunk(0).dictionary.to_pylist()
+    return None

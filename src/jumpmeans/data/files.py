@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import difflib
+import csv
+import dataclasses
 import gzip
-import warnings
 import zlib
 from collections.abc import Sequence
-from datetime import datetime
 from io import StringIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from jumpmeans.data.panel import Panel
-from jumpmeans.errors import MissingExtraError, PanelError
+from ..arrays import AnyArray
+from ..errors import MissingExtraError, PanelError, nearest
+from .building import Roles, build
+from .panel import Panel
+from .text import Fields, key_column, number_column, text_column, value_column
+
+LARGEST_UNPACKED = 1 << 30
+"""Bytes that a gzip file may unpack to; a small file can hold far more than memory does."""
 
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of such files
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def read_panel(
@@ -29,25 +35,33 @@ def read_panel(
     group: str | None = None,
     start: str | None = None,
     end: str | None = None,
+    missing: Sequence[str] | None = None,
 ) -> Panel:
     r"""Panel of a file in long format: one row per observation.
 
     Parameters
     ----------
     path : str or path
-        A CSV file in UTF-8 (``.csv``, ``.csv.gz``) or a Parquet file (``.parquet``).
+        A text file in UTF-8, its fields between commas (``.csv``, ``.csv.gz``) or tabs (``.tsv``, ``.tsv.gz``),
+        or a Parquet file (``.parquet``).
     id, time : str
-        Columns of ids and of times. Times that are not numbers are read as ISO dates. Ids of a CSV file
+        Columns of ids and of times. Times that are not numbers are read as ISO dates. Ids of a text file
         are integers if all of them are written as integers; ids such as 007 stay strings.
     value : str or list of str
-        One or more columns of values: numbers, or labels.
+        One or more columns of values: numbers, or labels. A column of a text file holds numbers if every field
+        that is not empty is written as one; leading zeros make a code, so a column with 01 in it holds labels, and
+        01, 1 and 001 are three of them. Labels stay as they are written, NA, None and null too.
     weight, group, start, end : str, optional
         Columns that are constant within an id: the weight of the sequence, its group, and its window.
+    missing : list of str, optional
+        What stands for a missing value in a text file besides an empty field, for example ``["NA"]``. Left out,
+        NA, None, null and the like are refused where all other fields of a column of values are numbers (NaN is
+        a missing number).
 
     Returns
     -------
     Panel
-        Its rows are numbered from 0, the first line below the header.
+        Its rows are numbered from 0, the first line below the header; empty lines do not count.
 
     Raises
     ------
@@ -56,7 +70,7 @@ def read_panel(
     PanelError
         If the file cannot be read, or its table breaks a rule of the panel.
     MissingExtraError
-        If pandas (or, for Parquet, pyarrow) is not installed.
+        If pyarrow is not installed and the file is a Parquet file.
 
     Examples
     --------
@@ -69,70 +83,97 @@ def read_panel(
     >>> panel.ids, panel.times
     (array(['007'], dtype=object), array([ 0., 45.]))
     """
-    pd = _import_pandas()
+    roles = Roles.named(id=id, time=time, value=value, weight=weight, group=group, start=start, end=end)
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"there is no file {str(path)!r}{_nearest_file(path)}; check the name.")
+        others = (other.name for other in path.parent.iterdir()) if path.parent.is_dir() else ()
+        raise FileNotFoundError(f"there is no file {str(path)!r}{nearest(path.name, others)}; check the name.")
     name = path.name.lower()
-    if name.endswith((".csv", ".csv.gz")):
-        frame = _read_csv(pd, path, keys=[id] if group is None else [id, group])
-    elif name.endswith((".parquet", ".pq")):
-        frame = _read_parquet(pd, path)
-    else:
-        raise PanelError(f"{str(path)!r} must be a .csv, .csv.gz or .parquet file; save the table as one.")
-    if frame.empty:
-        raise PanelError(f"{str(path)!r} must have at least one row below its header, got none.")
-    for column in {time, start, end} & set(frame.columns):
-        if pd.api.types.is_string_dtype(frame[column]):
-            frame[column] = _parse_times(pd, frame[column])
-    return Panel.from_frame(frame, id=id, time=time, value=value, weight=weight, group=group, start=start, end=end)
+    delimiter = _DELIMITERS.get(Path(name.removesuffix(".gz")).suffix)
+    if delimiter is not None:
+        return Panel(**build(roles.pick(_read_text(path, delimiter, roles, missing))))
+    if name.endswith((".parquet", ".pq")):
+        table = _read_parquet(path)
+        return dataclasses.replace(Panel.from_frame(table, **roles._asdict()), frame_backend=None)
+    raise PanelError(
+        f"{str(path)!r} must be a .csv or .tsv file (or .gz of one), or a .parquet file; save the table as one."
+    )
 
 
-def _import_pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtraError("reading files needs pandas: pip install 'jumpmeans[frames]'.") from None
-    return pd
+# ----------------------------------------------------------------------------------------------------- text
 
 
-def _nearest_file(path: Path) -> str:
-    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    close = difflib.get_close_matches(path.name, names, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _read_csv(pd: Any, path: Path, keys: list[str]) -> Any:
-    """Table of a CSV file; the columns of keys hold integers only if each is written as one."""
-    text = _decode(path, _decompress(path, path.read_bytes()))
+def _read_text(path: Path, delimiter: str, roles: Roles, missing: Sequence[str] | None) -> dict[str, AnyArray]:
+    """The columns of a text file that have a role, each read as its role asks."""
+    if isinstance(missing, str):
+        raise ValueError(f"missing must be a list of words, got {missing!r}; write [{missing!r}].")
+    text = _decode(path, _unpack(path))
     if not text.strip():
         raise PanelError(f"{str(path)!r} must have a header and at least one row, but the file is empty.")
+    fields = _split(path, text, delimiter, roles)
+    if not fields[roles.id]:
+        raise PanelError(f"{str(path)!r} must have at least one row below its header, got none.")
+    blank = {"", *(missing or ())}
+    columns: dict[str, AnyArray] = {}
+    for name, written in fields.items():
+        column: Fields = [None if x in blank else x for x in written]
+        if name in (roles.id, roles.group):
+            columns[name] = key_column(column)
+        elif name in (roles.time, roles.start, roles.end):
+            columns[name] = text_column(column)
+        elif name in roles.value:
+            columns[name] = value_column(column, name, decided=missing is not None)
+        else:
+            columns[name] = number_column(column, "weights")
+    return columns
+
+
+def _split(path: Path, text: str, delimiter: str, roles: Roles) -> dict[str, list[str]]:
+    """The fields of each column that has a role."""
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(StringIO(text), dtype=dict.fromkeys(keys, str), index_col=False, low_memory=False)
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise PanelError(f"every line of {str(path)!r} must have as many fields as its header: {error}") from None
-    for key in set(keys) & set(frame.columns):
-        if frame[key].str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
-            frame[key] = frame[key].astype("int64")
-    return frame
+        header = next(line for line in reader if line)
+        roles.check(header)
+        places = {name: header.index(name) for name in roles.names()}
+        out: dict[str, list[str]] = {name: [] for name in places}
+        adders = [(out[name].append, place) for name, place in places.items()]
+        for line in reader:
+            if len(line) == len(header):
+                for add, place in adders:
+                    add(line[place])
+            elif line:
+                raise PanelError(
+                    f"every line of {str(path)!r} must have as many fields as its header, {len(header)}, got "
+                    f"{len(line)} on line {reader.line_num}; mend that line."
+                )
+    except csv.Error as error:
+        raise PanelError(
+            f"{str(path)!r} must be a table with closed quotes, but is not on line {reader.line_num}: {error}."
+        ) from None
+    return out
 
 
-def _decompress(path: Path, data: bytes) -> bytes:
+def _unpack(path: Path) -> bytes:
     if not path.name.lower().endswith(".gz"):
-        return data
+        return path.read_bytes()
     try:
-        return gzip.decompress(data)
+        with gzip.open(path) as file:
+            data = file.read(LARGEST_UNPACKED + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise PanelError(f"{str(path)!r} must be a whole gzip file, but is not: {error}.") from None
+    if len(data) > LARGEST_UNPACKED:
+        raise PanelError(
+            f"{str(path)!r} must unpack to at most {LARGEST_UNPACKED} bytes, but holds more; if it is meant to, unpack "
+            "it first and read the file itself."
+        )
+    return data
 
 
 def _decode(path: Path, data: bytes) -> str:
     if data.startswith((_GZIP, _PARQUET)) or b"\0" in data:
         raise PanelError(f"{str(path)!r} must be text, but holds binary data; save the table as CSV in UTF-8.")
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8").removeprefix("\ufeff")  # Excel begins with a byte order mark
     except UnicodeDecodeError as error:
         raise PanelError(
             f"{str(path)!r} must be in UTF-8, got byte 0x{data[error.start]:02x} at offset {error.start}; "
@@ -140,34 +181,22 @@ def _decode(path: Path, data: bytes) -> str:
         ) from None
 
 
-def _read_parquet(pd: Any, path: Path) -> Any:
+# -------------------------------------------------------------------------------------------------- Parquet
+
+
+def _read_parquet(path: Path) -> Any:
     with path.open("rb") as file:
         magic = file.read(len(_PARQUET))
     if magic != _PARQUET:
         raise PanelError(f"{str(path)!r} must be a Parquet file, but begins with {magic!r}; is it another format?")
     try:
-        return pd.read_parquet(path)
+        import pyarrow.parquet as pq
     except ImportError:
         raise MissingExtraError("reading Parquet needs pyarrow: pip install 'jumpmeans[frames]'.") from None
+    try:
+        table = pq.read_table(path)
     except (OSError, ValueError) as error:
         raise PanelError(f"{str(path)!r} must be a whole Parquet file, but is damaged: {error}") from None
-
-
-def _parse_times(pd: Any, column: Any) -> Any:
-    """Numbers or Python datetimes of a column of strings."""
-    numbers = pd.to_numeric(column, errors="coerce")
-    stray = column.notna() & numbers.isna()
-    if not stray.any():
-        return numbers
-    if numbers.notna().any():
-        row = int(stray.argmax())
-        raise PanelError(f"times must be all numbers or all ISO dates, got {column.iloc[row]!r} at row {row}; mend it.")
-    dates: list[datetime | None] = []
-    for row, text in enumerate(column):
-        try:
-            dates.append(datetime.fromisoformat(text) if isinstance(text, str) else None)
-        except ValueError:
-            raise PanelError(
-                f"times must be numbers or ISO dates such as 2024-03-01T12:30, got {text!r} at row {row}."
-            ) from None
-    return pd.Series(dates, index=column.index, dtype=object)
+    if not table.num_rows:
+        raise PanelError(f"{str(path)!r} must have at least one row, got none.")
+    return table

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats
-from ..errors import MissingExtraError
+from ..arrays import Floats, Ints
+from ..errors import PanelError
+from .clock import encode_times
+from .frames import make_frame
+from .layout import find_sequences
 
 if TYPE_CHECKING:
     from .clock import Clock
@@ -37,15 +40,18 @@ class Trajectories:
         Labels of the states.
     clock : Clock or None
         Turns times back into dates.
+    frame_backend : str or None
+        The kind of frame that `to_frame` makes: that of the panel.
     """
 
     codes: NDArray[np.int32]
     start_times: Floats
-    offsets: NDArray[np.int64]
+    offsets: Ints
     end_times: Floats
     ids: NDArray[Any]
     labels: NDArray[Any]
     clock: Clock | None = None
+    frame_backend: str | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.end_times)
@@ -75,7 +81,7 @@ class Trajectories:
         ends[self.offsets[1:] - 1] = self.end_times
         return ends
 
-    def _sequence(self) -> NDArray[np.int64]:
+    def _sequence(self) -> Ints:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def dwell_times(self) -> Floats:
@@ -89,7 +95,7 @@ class Trajectories:
         total: Floats = np.bincount(cell, weights=self.dwell_times(), minlength=len(self) * M).astype(np.float64)
         return total.reshape(len(self), M)
 
-    def jump_counts(self) -> NDArray[np.int64]:
+    def jump_counts(self) -> Ints:
         """(M, M) number of jumps from each state to each other one, over all sequences."""
         M = len(self.labels)
         source = np.flatnonzero(~self.running)
@@ -104,42 +110,40 @@ class Trajectories:
         times : (n,)
             Numbers, or dates if the panel had dates.
         ids : (n,), optional
-            Sequence of each time. Left out, every sequence is read at every time.
+            Sequence of each time; of sequences with the same id the first, as in `Panel.insert_times`. Left out,
+            every sequence is read at every time.
         outside : "error" or "hold"
-            A time outside the window is an error, or shows the nearest state.
+            A time outside the window is an error, or shows the nearest state. A missing time is always an error.
 
         Returns
         -------
         states : (n,) labels, or (S, n) if ids is left out and there are several sequences.
         """
-        if np.ndim(times) == 0:
-            times = [times] if not isinstance(times, np.datetime64) else np.array([times])
-        t = self.clock.encode(times) if self.clock is not None else np.asarray(times, np.float64)
+        if outside not in ("error", "hold"):
+            raise ValueError(f"outside must be 'error' or 'hold', got {outside!r}.")
+        t = np.atleast_1d(encode_times(times, self.clock))
         if ids is None:
             sequence = np.repeat(np.arange(len(self)), len(t))
             flat = np.tile(t, len(self))
             found = self._at(flat, sequence, outside)
             return found if len(self) == 1 else found.reshape(len(self), len(t))
-        wanted = np.atleast_1d(np.asarray(ids))
-        if wanted.shape != t.shape:
-            raise ValueError(f"ids must have one entry for each of the {len(t)} times, got {wanted.shape[0]}.")
-        index = {key: i for i, key in enumerate(self.ids.tolist())}
-        unknown = [key for key in wanted.tolist() if key not in index]
-        if unknown:
-            raise ValueError(f"ids must be among the {len(self)} sequences of the trajectories, got {unknown[:5]}.")
-        return self._at(t, np.array([index[key] for key in wanted.tolist()], dtype=np.int64), outside)
+        sequence = find_sequences(ids, self.ids)
+        if sequence.shape != t.shape:
+            raise PanelError(f"ids must have one entry for each of the {len(t)} times, got {len(sequence)}.")
+        return self._at(t, sequence, outside)
 
-    def _at(self, t: Floats, sequence: NDArray[np.int64], outside: str) -> NDArray[Any]:
-        if outside not in ("error", "hold"):
-            raise ValueError(f"outside must be 'error' or 'hold', got {outside!r}.")
+    def _at(self, t: Floats, sequence: Ints, outside: str) -> NDArray[Any]:
         starts = self.start_times[self.offsets[:-1]]
         off = ~((t >= starts[sequence]) & (t <= self.end_times[sequence]))
-        if outside == "error" and off.any():
+        if outside == "hold":
+            off &= np.isnan(t)
+        if off.any():
             i = int(np.flatnonzero(off)[0])
             s = sequence[i]
-            raise ValueError(
+            remedy = "drop it" if np.isnan(t[i]) else "give outside='hold' to carry the nearest state on"
+            raise PanelError(
                 f"times must lie in the window [{starts[s]:g}, {self.end_times[s]:g}] of sequence "
-                f"{self.ids.tolist()[s]!r}, got {t[i]:g}; give outside='hold' to carry the nearest state on."
+                f"{self.ids.tolist()[s]!r}, got {t[i]:g}; {remedy}."
             )
         # dwells are sorted by (sequence, start): one search for all queries
         order = np.lexsort((t, sequence))
@@ -152,25 +156,19 @@ class Trajectories:
         return np.asarray(self.labels[self.codes[dwell]])
 
     def to_frame(self) -> Any:
-        """Pandas data frame with columns id, state, start, end, running: one row per dwell."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingExtraError("to_frame needs pandas; install it by pip install 'jumpmeans[frames]'.") from error
+        """Table with columns id, state, start, end, running: one row per dwell.
+
+        Returns
+        -------
+        pandas, polars or pyarrow table
+            Of the kind that the panel was made of, else of the first of these that is installed.
+        """
         start, end = self.start_times, self._ends()
-
-        def dates(x: Floats) -> Any:
-            if self.clock is None:
-                return x
-            stamps = pd.Series(self.clock.decode(x))
-            return stamps.dt.tz_localize("UTC").dt.tz_convert(self.clock.zone) if self.clock.zone else stamps
-
-        return pd.DataFrame(
-            {
-                "id": self.ids[self._sequence()],
-                "state": self.states,
-                "start": dates(start),
-                "end": dates(end),
-                "running": self.running,
-            }
-        )
+        columns = {
+            "id": self.ids[self._sequence()],
+            "state": self.states,
+            "start": start if self.clock is None else self.clock.decode(start),
+            "end": end if self.clock is None else self.clock.decode(end),
+            "running": self.running,
+        }
+        return make_frame(columns, self.frame_backend, zone=None if self.clock is None else self.clock.zone)

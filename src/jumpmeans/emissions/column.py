@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, power_of_two, sum_in_order, weighted_median
-from ..errors import PanelError
+from ..errors import PanelError, first_few
 from .parts import Part, Take
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def per_state(name: str, values: Any, low: float = -np.inf, high: float = np.inf
     if x.ndim != 1 or len(x) == 0 or not good.all():
         rule = "> 0" if positive else f"from {low:g} to {high:g}" if high < np.inf else ">= 0" if low == 0 else ""
         raise ValueError(
-            f"{name} must be finite numbers{' ' if rule else ''}{rule}, one for each state, got {few(x.tolist())}; "
+            f"{name} must be finite numbers{' ' if rule else ''}{rule}, one for each state, got {first_few(x.tolist())}; "
             "correct them."
         )
     return x
@@ -243,13 +243,6 @@ def spreads(name: str, values: Any, like: Floats) -> Floats:
     if len(x) not in (1, len(like)):
         raise ValueError(f"{name} must be one number or one for each of the {len(like)} states, got {len(x)}.")
     return np.array(np.broadcast_to(x, like.shape))
-
-
-def few(items: Sequence[Any], most: int = 5) -> str:
-    """The items as a list, the first ones if there are many."""
-    if len(items) <= most:
-        return str(list(items))
-    return f"{list(items[:most])} and {len(items) - most} more"
 
 
 def numeric_values(panel: Panel, d: int, family: str) -> Floats:

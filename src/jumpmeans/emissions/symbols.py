@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, totals
 from ..arrays import Ints as Codes
-from ..errors import PanelError
-from .column import Column, Ints, few
+from ..errors import PanelError, first_few
+from .column import Column, Ints
 from .parts import Part, Take
 from .priors import ColumnPrior, ParticlePrior, draw_rows
 
@@ -61,7 +61,7 @@ class Direct(LabelColumn):
         self.labels = distinct("labels", labels)
 
     def __repr__(self) -> str:
-        return f"Direct(labels={few(self.labels.tolist(), 20)})"
+        return f"Direct(labels={first_few(self.labels.tolist())})"
 
     @property
     def symbols(self) -> NDArray[Any]:  # type: ignore[override]
@@ -167,8 +167,8 @@ class Categorical(LabelColumn):
         if bad.any():
             s = int(np.flatnonzero(bad)[0])
             raise ValueError(
-                f"rows of probs must be probabilities that sum to 1, got {few(self.probs[s].tolist())} with the sum "
-                f"{sums[s]:g} for state {s}; divide each row by its sum."
+                f"rows of probs must be probabilities that sum to 1, got {first_few(self.probs[s].tolist())} with the "
+                f"sum {sums[s]:g} for state {s}; divide each row by its sum."
             )
         N = self.probs.shape[1]
         self.symbols = np.arange(N) if symbols is None else distinct("symbols", symbols)
@@ -180,7 +180,7 @@ class Categorical(LabelColumn):
 
     def __repr__(self) -> str:
         return (
-            f"Categorical(probs={np.array2string(self.probs, precision=3)}, symbols={few(self.symbols.tolist(), 20)})"
+            f"Categorical(probs={np.array2string(self.probs, precision=3)}, symbols={first_few(self.symbols.tolist())})"
         )
 
     @property
@@ -325,7 +325,7 @@ def distinct(name: str, labels: Any) -> NDArray[Any]:
         raise ValueError(f"{name} must be a list of at least one label, got {labels!r}.")
     twice = [label for label, n in Counter(array.tolist()).items() if n > 1]
     if twice:
-        raise ValueError(f"{name} must be distinct, got {few(twice)} more than once.")
+        raise ValueError(f"{name} must be distinct, got {first_few(twice)} more than once.")
     return array
 
 
@@ -339,14 +339,14 @@ def check_labels(panel: Panel, d: int, labels: NDArray[Any], family: str, looks:
     if N > MOST_LABELS:
         raise PanelError(
             f"column {panel.columns[d]!r} must hold at most {MOST_LABELS} labels for emission {family!r}, got {N}: "
-            f"{few(labels.tolist())}; {hint}."
+            f"{first_few(labels.tolist())}; {hint}."
         )
     if looks and N > MOST_ODD_NUMBERS and labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):
         rows = int(np.isfinite(panel.values[:, d]).sum())
         if 2 * N > rows:
             raise PanelError(
                 f"column {panel.columns[d]!r} must hold labels that repeat for emission {family!r}, got {N} different "
-                f"numbers in {rows} rows: {few(labels.tolist())}; {hint}."
+                f"numbers in {rows} rows: {first_few(labels.tolist())}; {hint}."
             )
 
 
@@ -367,8 +367,8 @@ def encode_labels(panel: Panel, d: int, known: NDArray[Any]) -> Floats:
         new = set(unseen)
         row = int(np.flatnonzero(np.isin(x, held[[label in new for label in labels.tolist()]]))[0])
         raise PanelError(
-            f"labels of column {panel.columns[d]!r} must be among the known ones {few(known.tolist(), 20)}, got "
-            f"{few(unseen)}, first at {panel.locate(row)}; correct them, or name every label that may "
+            f"labels of column {panel.columns[d]!r} must be among the known ones {first_few(known.tolist())}, got "
+            f"{first_few(unseen)}, first at {panel.locate(row)}; correct them, or name every label that may "
             "occur by states=[...] (direct) when fitting."
         )
     code_of = np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.float64)

@@ -21,7 +21,7 @@ from ..model.params import Params
 from ..options import Rule, auto, choice, count, listed, number
 from ..passes import Dwells, Sequences
 from ..progress import History
-from .read_out import Occupancy, ReadOut, as_panel, explained
+from .read_out import Occupancy, ReadOut, explained
 
 weight = auto | number(least=0)
 # Rules of the options that both models have.
@@ -111,7 +111,7 @@ class JumpModel(ReadOut):
     def decode(self, panel: Any) -> Trajectories:
         """Best trajectory of every sequence under the fitted parameters."""
         self._fitted()
-        panel = as_panel(panel)
+        panel = self._panel(panel)
         return publish_trajectories(panel, self._dwells(panel), self.states_)
 
     def _dwells(self, panel: Panel) -> Dwells:

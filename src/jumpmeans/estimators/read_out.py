@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from ..arrays import AnyArray, Codes, Floats, Ints
-from ..data.asked import insert_asked
+from ..data.deriving import split_requests
 from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
@@ -57,7 +57,7 @@ class Occupancy(NamedTuple):
     def of(cls, panel: Panel, time: Floats, visits: AnyArray) -> Occupancy:
         """Time and visits of a panel, with its unit of time if that is known."""
         unit = None if panel.clock is None else "days"
-        return cls(time, visits.astype(np.float64), unit, getattr(panel, "frame_backend", None))
+        return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
 
 
 class ReadOut(BaseEstimator):  # type: ignore[misc]
@@ -94,6 +94,17 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(f"this {type(self).__name__} must be fitted first; call fit(panel).")
         return self.process_
 
+    def _panel(self, data: Any) -> Panel:
+        """A panel in the model's unit of time: one of dates is in days, a model of plain numbers may be in any."""
+        panel = as_panel(data)
+        fitted = getattr(self, "trajectories_", None)
+        if fitted is not None and fitted.clock is None and panel.clock is not None:
+            raise PanelError(
+                "times must be numbers, like those that the model was fitted to, got dates; fit the model to dates, or "
+                "give the times as numbers in its unit."
+            )
+        return panel
+
     @abstractmethod
     def decode(self, panel: Any) -> Trajectories:
         """Trajectory of every sequence."""
@@ -125,7 +136,7 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
     def predict(self, panel: Any) -> AnyArray:
         """State label at every row, in the caller's row order; rows with a missing value included."""
         self._fitted()
-        panel = as_panel(panel)
+        panel = self._panel(panel)
         return panel.to_caller_order(self.states_[self._row_states(panel)])
 
     def predict_proba(self, panel: Any, at: Any = None) -> Floats:
@@ -179,7 +190,7 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, panel: Any, at: Any, read_out: Any) -> Any:
         """What a read-out says of every row, or of the times asked for."""
-        panel = as_panel(panel)
+        panel = self._panel(panel)
         if at is None:
             return panel.to_caller_order(read_out(panel))
         wide, index = with_times(panel, at)
@@ -209,7 +220,7 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
 
 def with_times(panel: Panel, at: Any) -> tuple[Panel, Ints]:
     """The panel with rows at the times asked for, and which row answers each."""
-    wide, index = insert_asked(panel, at)
+    wide, index = panel.insert_times(*split_requests(at))
     early = np.flatnonzero(wide.start_times < panel.start_times)
     if len(early):
         s = int(early[0])

@@ -29,7 +29,10 @@ def publish_trajectories(panel: Panel, dwells: Dwells, labels: AnyArray) -> Traj
     starts[jump] = np.clip(starts[jump], np.nextafter(before[jump], np.inf), after[jump])
     for k in np.flatnonzero(jump[1:] & (starts[1:] <= starts[:-1])) + 1:
         starts[k] = min(np.nextafter(starts[k - 1], np.inf), after[k])
-    return Trajectories(dwells.states, starts, offsets, panel.end_times, panel.ids, labels, panel.clock)
+    return Trajectories(
+        dwells.states, starts, offsets, panel.end_times, panel.ids, labels, panel.clock,
+        frame_backend=panel.frame_backend,
+    )  # fmt: skip
 
 
 def estimate_process(stats: Stats, params: Params, moves: Bools, pseudo_count: float, labels: AnyArray) -> Process:

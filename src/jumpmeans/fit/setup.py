@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..arrays import Floats, weighted_median
 from ..data.panel import Panel
 from ..emissions import Family, Record, find_families
-from ..emissions.column import few
 from ..emissions.symbols import check_labels
+from ..errors import first_few
 from ..model.structure import jumps_needed
 from ..passes.sweep import BEAM_PER_GAP, Search
 
@@ -67,7 +67,7 @@ def direct_labels(panel: Panel, d: int, n_states: int | None, states: Sequence[A
     """Labels of directly observed states: those named, or those seen."""
     labels = panel.labels(d) if states is None else np.asarray(states)
     if len(set(labels.tolist())) != len(labels):
-        raise ValueError(f"states must be distinct, got {few(labels.tolist(), 20)}.")
+        raise ValueError(f"states must be distinct, got {first_few(labels.tolist())}.")
     if len(labels) == 0:
         raise ValueError(
             f"column {panel.columns[d]!r} must hold at least one label for emission 'direct', got none; "
@@ -76,7 +76,7 @@ def direct_labels(panel: Panel, d: int, n_states: int | None, states: Sequence[A
     check_labels(panel, d, labels, "direct", looks=states is None)
     if n_states is not None and n_states != len(labels):
         raise ValueError(
-            f"n_states={n_states} must equal the number of labels, got {len(labels)}: {few(labels.tolist(), 20)}; "
+            f"n_states={n_states} must equal the number of labels, got {len(labels)}: {first_few(labels.tolist())}; "
             "leave n_states out, or name labels that were never seen by states=[...]."
         )
     return labels

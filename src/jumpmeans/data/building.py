@@ -1,0 +1,152 @@
+"""From the columns of a table to the arrays of a panel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from ..errors import PanelError, first_few, nearest, shorten
+from .clock import Clock, encode_times
+from .columns import all_integers, read_keys, read_numbers, read_values
+from .frames import BACKENDS
+from .layout import Layout
+from .times import read_times
+
+
+class Columns(NamedTuple):
+    """What a panel is made of, in the caller's order of rows; the optional ones are constant within an id."""
+
+    times: Any
+    values: Sequence[Any]
+    ids: Any
+    names: Sequence[str]
+    weights: Any = None
+    groups: Any = None
+    start_times: Any = None
+    end_times: Any = None
+
+
+class Roles(NamedTuple):
+    """Names of the columns of a table by what they are for."""
+
+    id: str
+    time: str
+    value: tuple[str, ...]
+    weight: str | None
+    group: str | None
+    start: str | None
+    end: str | None
+
+    @classmethod
+    def named(cls, *, value: Any, **roles: Any) -> Roles:
+        """Roles with names that are strings, and at least one column of values."""
+        for role, name in roles.items():
+            if not isinstance(name, str) and (name is not None or role in ("id", "time")):
+                raise PanelError(f"{role} must be the name of a column, a string, got {name!r}; rename the column.")
+        values = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else None
+        if values is None or not all(isinstance(name, str) for name in values):
+            raise PanelError(f"value must be the name of a column or a list of names, got {value!r}.")
+        if not values:
+            raise PanelError("value must name at least one column, got an empty list.")
+        return cls(value=values, **roles)
+
+    def names(self) -> list[str]:
+        """The names in use, each once."""
+        optional = (self.weight, self.group, self.start, self.end)
+        return list(dict.fromkeys([self.id, self.time, *self.value, *(name for name in optional if name is not None)]))
+
+    def check(self, known: Sequence[Any]) -> None:
+        """Every name must be that of one column."""
+        for name in self.names():
+            if name not in known:
+                raise PanelError(f"there is no column {name!r}{nearest(name, known)}; there are {first_few(known)}.")
+            if list(known).count(name) > 1:
+                raise PanelError(f"column names must be distinct, got {name!r} twice; rename one of the two.")
+
+    def pick(self, table: Mapping[str, Any] | nw.DataFrame[Any]) -> Columns:
+        """The columns of a table in their roles."""
+
+        def column(name: str | None) -> Any:
+            return None if name is None else table[name]
+
+        return Columns(
+            times=table[self.time],
+            values=[table[name] for name in self.value],
+            ids=table[self.id],
+            names=self.value,
+            weights=column(self.weight),
+            groups=column(self.group),
+            start_times=column(self.start),
+            end_times=column(self.end),
+        )
+
+
+def open_frame(frame: Any) -> tuple[nw.DataFrame[Any], str | None]:
+    """A frame seen through narwhals, and which kind it is if frames of that kind can be made again."""
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise PanelError(
+            f"frame must be a pandas, polars or pyarrow table in memory, got {type(frame).__name__}."
+        ) from None
+    except nw.exceptions.NarwhalsError as error:
+        raise PanelError(f"the columns of the frame must have distinct names: {error}.") from None
+    return table, next((name for name in BACKENDS if getattr(table.implementation, f"is_{name}")()), None)
+
+
+def build(columns: Columns) -> dict[str, Any]:
+    """The fields of a panel; a column that cannot be read is refused here, one that breaks a rule by the panel."""
+    _check_sizes(columns)
+    keys, codes = read_keys(columns.ids, "ids")
+    layout = Layout.of_codes(keys, codes)
+    rows, offsets = layout.rows, layout.offsets
+    stamps, zone = read_times(columns.times)
+    clock = None
+    if stamps.dtype.kind == "M":
+        clock = Clock(np.fmin.reduce(stamps), zone)
+        stamps = clock.days(stamps)
+    times = stamps[rows]
+    encoded = [read_values(x, name) for x, name in zip(columns.values, columns.names, strict=True)]
+    fields = {
+        "times": times,
+        "values": np.column_stack([x for x, _ in encoded])[rows],
+        "offsets": offsets,
+        "ids": keys,
+        "start_times": times[offsets[:-1]],
+        "end_times": times[offsets[1:] - 1],
+        "weights": np.ones(len(keys)),
+        "groups": None,
+        "rows": rows,
+        "columns": tuple(columns.names),
+        "categories": tuple(labels for _, labels in encoded),
+        "integer": tuple(labels is None and all_integers(x) for x, labels in encoded),
+        "clock": clock,
+    }
+    if columns.weights is not None:
+        fields["weights"] = layout.per_sequence(read_numbers(columns.weights, "weights"), "weights")
+    if columns.groups is not None:
+        names, group_codes = read_keys(columns.groups, "groups")
+        fields["groups"] = names[layout.per_sequence(group_codes, "groups")]
+    for name, window in (("start_times", columns.start_times), ("end_times", columns.end_times)):
+        if window is not None:
+            encoded_window = encode_times(window, None) if clock is None else clock.encode(window)
+            fields[name] = layout.per_sequence(encoded_window, name)
+    return fields
+
+
+def _check_sizes(columns: Columns) -> None:
+    optional = {name: x for name, x in zip(columns._fields[4:], columns[4:], strict=True) if x is not None}
+    given = {"ids": columns.ids, "times": columns.times} | optional
+    sizes = set(map(len, columns.values))
+    for name, x in given.items():
+        try:
+            sizes.add(len(x))
+        except TypeError:
+            raise PanelError(f"{name} must be a sequence with one entry per row, got {shorten(repr(x))}.") from None
+    if len(sizes) > 1:
+        raise PanelError(f"all columns must have one entry per row, got lengths {sorted(sizes)}.")
+    if sizes == {0}:
+        raise PanelError("a panel must have at least one row, got none; was everything filtered out?")

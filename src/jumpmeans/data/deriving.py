@@ -1,0 +1,118 @@
+"""Panels made of a panel: some of its sequences, some of its rows, rows added, other values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import Ints
+from ..errors import PanelError
+from .columns import all_integers
+from .layout import find_sequences
+
+if TYPE_CHECKING:
+    from .panel import Panel
+
+PER_ROW = ("times", "values")
+PER_SEQUENCE = ("ids", "start_times", "end_times", "weights", "groups")
+
+
+def select(panel: Panel, sequence_indices: Any) -> Panel:
+    """Panel of some of the sequences."""
+    try:
+        chosen = np.arange(panel.n_sequences)[sequence_indices]
+    except IndexError as error:
+        raise PanelError(
+            f"sequence_indices must be positions of the {panel.n_sequences} sequences, or a boolean for each: {error}."
+        ) from None
+    return dataclasses.replace(
+        panel,
+        **{name: x[chosen] for name in PER_SEQUENCE if (x := getattr(panel, name)) is not None},
+        **_take(panel, panel.offsets[:-1][chosen], panel.lengths[chosen]),
+    )
+
+
+def head(panel: Panel, n: int) -> Panel:
+    """Panel of the first n rows of every sequence."""
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}.")
+    lengths = np.minimum(panel.lengths, n)
+    taken = _take(panel, panel.offsets[:-1], lengths)
+    last = taken["times"][taken["offsets"][1:] - 1]
+    return dataclasses.replace(panel, **taken, end_times=np.where(lengths < panel.lengths, last, panel.end_times))
+
+
+def _take(panel: Panel, first: Ints, lengths: Ints) -> dict[str, Any]:
+    """What belongs to rows, for sequences of the given first rows and lengths; rows are numbered anew."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    rows = np.arange(offsets[-1])
+    source = rows + np.repeat(first - offsets[:-1], lengths)
+    return {name: getattr(panel, name)[source] for name in PER_ROW} | {"offsets": offsets, "rows": rows}
+
+
+def with_values(panel: Panel, values: Any) -> Panel:
+    """The same panel with other values."""
+    values = np.ma.filled(np.ma.array(values, dtype=np.float64), np.nan)
+    if values.shape != panel.values.shape:
+        raise PanelError(f"values must have shape {panel.values.shape}, got {values.shape}.")
+    for x, name, categories in zip(values.T, panel.columns, panel.categories, strict=True):
+        if categories is not None and not np.isin(x[~np.isnan(x)], np.arange(len(categories))).all():
+            raise PanelError(f"column {name!r} must hold indices into its {len(categories)} labels.")
+    integer = tuple(flag and all_integers(x) for flag, x in zip(panel.integer, values.T, strict=True))
+    return dataclasses.replace(panel, values=values, integer=integer)
+
+
+def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
+    """The panel with rows added at given times, and the row that answers each request."""
+    n = panel.n_observations
+    asked_times = np.atleast_1d(panel.encode_times(times))
+    asked = find_sequences(ids, panel.ids)
+    if asked.shape != asked_times.shape:
+        raise PanelError(f"ids and times must be of one length, got {len(asked)} and {len(asked_times)}.")
+    if not np.isfinite(asked_times).all():
+        raise PanelError(f"times must be finite, got {asked_times[~np.isfinite(asked_times)][0]}.")
+    sequence = np.concatenate([panel.sequence_index, asked])
+    merged = np.concatenate([panel.times, asked_times])
+    order = np.lexsort((merged, sequence))  # stable: an old row comes before a request for its time
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (np.diff(sequence[order]) > 0) | (np.diff(merged[order]) > 0)
+    index = np.empty(len(order), dtype=np.int64)
+    index[order] = np.cumsum(new) - 1
+    kept = order[new]
+    added = kept >= n
+    rows = np.empty(len(kept), dtype=np.int64)
+    rows[~added] = panel.rows[kept[~added]]
+    rows[added] = np.arange(n, len(kept))
+    values = np.full((len(kept), panel.n_columns), np.nan)
+    values[~added] = panel.values[kept[~added]]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(sequence[kept]))])
+    kept_times = merged[kept]
+    wide = dataclasses.replace(
+        panel,
+        times=kept_times,
+        values=values,
+        offsets=offsets,
+        start_times=np.minimum(panel.start_times, kept_times[offsets[:-1]]),
+        end_times=np.maximum(panel.end_times, kept_times[offsets[1:] - 1]),
+        rows=rows,
+    )
+    return wide, index[n:]
+
+
+def split_requests(at: Any) -> tuple[list[Any], Any]:
+    """Ids and times of requests given as {id: times} or as a pair (ids, times)."""
+    if isinstance(at, Mapping):
+        if not at:
+            raise PanelError("at must ask for at least one sequence, got an empty mapping; leave it out for all rows.")
+        times = [np.atleast_1d(np.asarray(t)) for t in at.values()]
+        if any(t.ndim > 1 for t in times):
+            raise PanelError("at must give each id one list of times, got a table; flatten it.")
+        return [key for key, t in zip(at, times, strict=True) for _ in t], np.concatenate(times)
+    try:
+        ids, times = at
+    except (TypeError, ValueError):
+        raise PanelError("at must be a mapping {id: times} or a pair (ids, times); give one of them.") from None
+    return ids, times

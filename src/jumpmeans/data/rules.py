@@ -1,0 +1,93 @@
+"""What must hold of a panel, said with the sequence, the row and the way out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arrays import Floats, Ints
+from ..errors import PanelError
+
+if TYPE_CHECKING:
+    from .panel import Panel
+
+
+def check_panel(panel: Panel) -> None:
+    """Refuse a panel that breaks a rule."""
+    _check_times(panel)
+    _check_windows(panel)
+    _check_values(panel)
+    _check_weights(panel)
+
+
+def _check_times(panel: Panel) -> None:
+    times = panel.times
+    if not len(times):
+        raise PanelError("a panel must have at least one sequence, got none.")
+    bad = np.flatnonzero(~np.isfinite(times))
+    if bad.size:
+        raise PanelError(
+            f"times must be finite, got {panel.show_time(times[bad[0]])} at {panel.layout.where(bad)}; "
+            "fill in the times or drop these rows."
+        )
+    bad = _not_rising(panel, times)
+    if bad.size:
+        before, now = times[bad[0] - 1 : bad[0] + 1]
+        if now == before:
+            got, remedy = f"{panel.show_time(now)} twice", "keep one of the two rows, or merge them"
+        else:
+            got = f"{panel.show_time(now)} after {panel.show_time(before)}"
+            remedy = "sort the rows by time within each id"
+        raise PanelError(
+            f"times must increase strictly within a sequence, got {got} at {panel.layout.where(bad)}; {remedy}."
+        )
+
+
+def _check_windows(panel: Panel) -> None:
+    first, last = panel.times[panel.offsets[:-1]], panel.times[panel.offsets[1:] - 1]
+    late = ~(panel.start_times <= first) | np.isinf(panel.start_times)
+    early = ~(panel.end_times >= last) | np.isinf(panel.end_times)
+    for bad, rule, got in (
+        (late, "start at or before its first time", panel.start_times),
+        (early, "end at or after its last time", panel.end_times),
+    ):
+        if bad.any():
+            raise PanelError(
+                f"the window of a sequence must {rule}, got {panel.show_time(got[bad][0])} at "
+                f"{panel.layout.where(panel.offsets[:-1][bad])}; widen the window or drop the rows outside it."
+            )
+    relative = panel.relative_times()
+    rows = np.union1d(_not_rising(panel, relative), np.flatnonzero(np.isinf(relative)))
+    if rows.size:
+        time, start = panel.times[rows[0]], panel.start_times[panel.sequence_index[rows[0]]]
+        raise PanelError(
+            "times less the start of their sequence must be finite and increase in floating point, got "
+            f"{time} less {start}, too far apart, at {panel.layout.where(rows)}; "
+            "move the origin of time, or the start of the window, nearer to the data."
+        )
+
+
+def _check_values(panel: Panel) -> None:
+    infinite = np.isinf(panel.values)
+    if infinite.any():
+        rows, d = np.nonzero(infinite)
+        raise PanelError(
+            f"values must be finite or missing, got {panel.values[rows[0], d[0]]} in column "
+            f"{panel.columns[d[0]]!r} at {panel.layout.where(rows)}; put NaN where a value is missing."
+        )
+
+
+def _check_weights(panel: Panel) -> None:
+    bad = ~((panel.weights > 0) & np.isfinite(panel.weights))
+    if bad.any():
+        raise PanelError(
+            f"weights must be finite and positive, got {panel.weights[bad][0]} at "
+            f"{panel.layout.where(panel.offsets[:-1][bad])}; drop the rows of a sequence that should not count."
+        )
+
+
+def _not_rising(panel: Panel, x: Floats) -> Ints:
+    """Rows whose entry is not above that of the row before it in the same sequence."""
+    later = panel.layout.later_rows
+    return later[x[later] <= x[later - 1]]
