@@ -18,8 +18,9 @@ from ..arrays import Floats
 from ..emissions import Bernoulli, Categorical, Column, Exponential, Gaussian, Poisson, Record
 from ..engines.base import Engine, Expected, NoPathError, Sequences
 from ..fit.em_steps import maximise
+from ..history import History
 from ..model.process import Process
-from ..progress import History, track
+from ..progress import track
 
 # How many steps a leap remembers.
 MEMORY = 10

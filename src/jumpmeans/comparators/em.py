@@ -24,10 +24,10 @@ from ..engines.base import NoPathError, Sequences
 from ..estimators.read_out import MarkovReadOut, as_panel, no_path
 from ..fit.setup import check_count, check_distinct, number, states_and_emission, typical_gap
 from ..fit.start import start_emission
+from ..history import History
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import transition_rows, uniform_rows
-from ..progress import History
 from .ascent import Climb, Task, climb
 
 # A state's spread is never taken below this share of the column's noise: a state of one reading would have none.

@@ -19,10 +19,11 @@ from ..engines.base import Engine, NoPathError, Sequences
 from ..estimators.read_out import as_panel
 from ..fit.setup import check_choice, check_count, states_and_emission, typical_gap
 from ..fit.start import start_emission
+from ..history import History
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
-from ..progress import History, track
+from ..progress import track
 from .conjugate import ColumnPrior, column_prior, draw_rows
 from .diagnostics import bulk_ess, split_r_hat
 from .sampled import SampledReadOut, copied, publish_first, require_integers, unexplained

@@ -14,8 +14,9 @@ from ..engines.base import Sequences
 from ..errors import PanelError
 from ..estimators.read_out import as_panel
 from ..fit.setup import typical_gap
+from ..history import History
 from ..model.process import Process
-from ..progress import History, track
+from ..progress import track
 from .conjugate import NormalPrior, SymbolPrior
 from .particle_chain import HyperPriors, InfinitePaths, InfiniteSample, ParticleChain, carry_states
 from .sampled import SampledReadOut, copied, publish_first, require_integers

@@ -19,10 +19,10 @@ from ..fit.descent import Model, Run
 from ..fit.em_steps import em_steps
 from ..fit.publish import estimate_process, publish_trajectories, shown_on_trajectories
 from ..fit.setup import PSEUDO_COUNT, check_choice, check_count
+from ..history import History
 from ..model.objective import Cost, Stats, Weights
 from ..model.process import Params, Process
 from ..model.updates import transition_rows
-from ..progress import History
 from .read_out import MarkovReadOut, as_panel, no_path
 
 # Closing EM steps: as many as held-out error gains from (see docs/choices.md).

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..data.panel import Panel
 from ..engines.base import Dwells, Engine, Sequences
+from ..history import History
 from ..model.process import Params, Process
-from ..progress import History
 from .descent import Run, descend
 from .em_steps import em_steps
 from .moves import BIRTHS, MOVES, Proposal, Scene, timeline

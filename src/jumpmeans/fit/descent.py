@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..engines.base import Dwells, Engine, Search, Sequences
+from ..history import History
 from ..model.objective import Cost, Stats, Weights, evaluate
 from ..model.process import Params
 from ..model.updates import exact_rates, shared_rows, transition_rows, used_moves
-from ..progress import History, say
+from ..progress import say
 
 # The objective cannot rise by more than rounding, but for rates that are no part of it.
 RISE = 1e-9
