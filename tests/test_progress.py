@@ -265,6 +265,16 @@ def test_compiling_is_said_on_the_bar_of_the_work_that_waits(monkeypatch, clock)
 
 
 @needs_compiler
+def test_compiling_is_said_at_once_on_a_fresh_line(monkeypatch):
+    monkeypatch.setattr(progress, "INTERVAL", 1e9)
+    screen = a_screen(monkeypatch)
+    with status("fitting"):
+        fresh(objective.complete_cost)(2.0)
+        fresh(objective.running_cost)(2.0)
+        assert "fitting: compiling running_cost, once [" in screen.getvalue()
+
+
+@needs_compiler
 def test_a_kernel_and_what_it_calls_are_one_wait(caplog):
     caplog.set_level(logging.INFO, "jumpmeans")
     inner = fresh(objective.complete_cost)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from time import monotonic
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import monotonic
 from typing import Any, ClassVar
 
 LOGGER = logging.getLogger("jumpmeans")
