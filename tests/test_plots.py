@@ -1,4 +1,7 @@
+import re
+import runpy
 import sys
+from pathlib import Path
 
 import matplotlib
 
@@ -72,8 +75,8 @@ def inside_figure(ax):
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     frame = figure.bbox
-    ticks = [
-        [label for label, place in zip(axis.get_ticklabels(), axis.get_ticklocs(), strict=True)
+    ticks = [  # none where an axis below names them
+        [label for label, place in zip(axis.get_ticklabels(), axis.get_ticklocs(), strict=False)
          if min(view) <= place <= max(view)]
         for axis, view in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim()))
     ]  # fmt: skip
@@ -203,12 +206,12 @@ def test_dates_of_a_panel_with_another_origin_stand_where_they_belong():
 
     process = jm.Process([0.5, 0.5], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([1, 5], 0.5))
     model = MLTrajectory(process).fit(dated("2024-03-01", [1.0, 1.0, 1.0, 5.0, 5.0]))
-    ax = plot_trajectory(model.trajectories_, "p", dated("2024-03-04", [5.0, 5.0]), model)
+    ax = plot_trajectory(model.trajectories_, "p", dated("2024-03-03", [1.0, 5.0]), model)
     drawn = next(c for c in ax.collections if isinstance(c, matplotlib.collections.PathCollection))
     np.testing.assert_allclose(
-        drawn.get_offsets()[:, 0], matplotlib.dates.date2num(np.array(["2024-03-04", "2024-03-05"], "M8"))
+        drawn.get_offsets()[:, 0], matplotlib.dates.date2num(np.array(["2024-03-03", "2024-03-04"], "M8"))
     )
-    assert {tuple(edge) for edge in drawn.get_edgecolor()} == {matplotlib.colors.to_rgba(PALETTE[1])}
+    np.testing.assert_allclose(drawn.get_edgecolor(), [matplotlib.colors.to_rgba(colour) for colour in PALETTE[:2]])
 
 
 @pytest.mark.parametrize("name", sorted(jm.emissions.FAMILIES))
@@ -258,6 +261,11 @@ def test_labels_seen_only_among_the_held_out():
     for given in (model, None):
         ax = plot_trajectory(model.trajectories_, "p", masked, given, truth=truth)
         assert dots(ax)["hollow"].tolist() == [[2.0, 2.0]]
+    symbols = jm.emissions.Categorical([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], [1, 2, 3])
+    hidden = MLTrajectory(jm.Process([0.5, 0.5], [[0, 1], [1, 0]], emission=symbols)).fit(masked)
+    ax = plot_trajectory(hidden.trajectories_, "p", masked, hidden, truth=truth)
+    heights = dict(zip(texts(ax.get_yticklabels()), ax.get_yticks(), strict=True))
+    assert dots(ax)["hollow"].tolist() == [[2.0, heights["sees 3"]]]
 
 
 @pytest.mark.parametrize(("zone", "label"), [(None, "date"), ("Europe/Paris", "date (UTC)")])
@@ -303,6 +311,7 @@ def test_states_of_a_fit_and_of_a_process(edss):
     assert set(cells) == {(a, b) for a in range(3) for b in range(3) if a != b}
     assert cells[1, 0] == f"{P[1, 0]:.2f}"
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("to state", "from state")
+    assert ax.get_title(loc="left") == "probability of the jump"
     assert texts(ax.get_xticklabels()) == texts(ax.get_yticklabels()) == ["1", "2", "3"]
     right = ax.child_axes[0]
     assert right.get_ylabel() == "mean dwell time (years)"
@@ -319,7 +328,7 @@ def test_many_states_get_a_colour_bar_instead_of_numbers():
     process = jm.Process(np.ones(M), (np.ones((M, M)) - np.eye(M)) / (M - 1), states=[f"grade {k}" for k in range(M)])
     ax = plot_states(process)
     assert not ax.texts
-    assert len(ax.figure.axes) == 2
+    assert ax.figure.axes[1].get_ylabel() == "probability of the jump"
     inside_figure(ax)
     panel, truth = jm.simulate(process, 1, 60, random_state=0)
     plot_trajectory(truth, 0, panel)
@@ -532,3 +541,30 @@ def test_matplotlib_is_named_when_it_is_missing(edss, monkeypatch):
 def test_messages(edss, draw, error, message):
     with pytest.raises(error, match=message):
         draw(*edss)
+
+
+# -------------------------------------------------------------------------------------------------- examples
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def test_the_demo_runs(tmp_path, capsys):
+    runpy.run_path(str(EXAMPLES / "demo.py"))["main"](str(tmp_path))
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made == {"edss.png", "icu.png", "icu_states.png", "edss_trajectories.csv", "icu_trajectories.csv"}
+    assert "JUMP-means posterior" in capsys.readouterr().out
+    for number in plt.get_fignums():
+        for ax in plt.figure(number).axes:
+            inside_figure(ax)
+
+
+def test_the_picture_of_most_likely_trajectories_is_made(tmp_path):
+    runpy.run_path(str(EXAMPLES / "ml_vs_jump_means.py"))["main"](str(tmp_path / "picture.png"))
+    assert (tmp_path / "picture.png").stat().st_size > 0
+    for ax in plt.gcf().axes[:3]:
+        inside_figure(ax)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_examples_use_public_names_alone(path):
+    assert re.findall(r"\._(?!_)\w+|import _\w+", path.read_text()) == []

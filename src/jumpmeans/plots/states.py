@@ -11,6 +11,7 @@ from .given import mean_of, process_of, state_names
 
 # More cells than this on a side leave no room for numbers.
 MOST_CELLS = 12
+CELL = "probability of the jump"
 
 
 def plot_states(model: Any, ax: Any = None, *, time_unit: str | None = None, value_unit: str | None = None) -> Any:
@@ -58,8 +59,9 @@ def plot_states(model: Any, ax: Any = None, *, time_unit: str | None = None, val
     for spine in ax.spines.values():
         spine.set_visible(False)
     if M > MOST_CELLS:
-        ax.figure.colorbar(image, ax=ax, label="probability of the jump", pad=0.12)
+        ax.figure.colorbar(image, ax=ax, label=CELL, pad=0.12)
         return ax
+    ax.set_title(CELL, loc="left", size="medium")
     size = "medium" if M <= 6 else "x-small"
     for a, b in np.argwhere(~np.eye(M, dtype=bool)):
         p = process.transition_probs[a, b]
