@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,52 +12,32 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.base import clone
 
 import jumpmeans as jm
 from jumpmeans import plots
 from jumpmeans.comparators import Interpolation, MostCommon
 
 
-class Waiting:
-    """A line that counts the seconds while something first has to be compiled."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.done = text, threading.Event()
-
-    def __enter__(self) -> None:
-        self.begun = time.monotonic()
-        self.thread = threading.Thread(target=self._count, daemon=True)
-        self.thread.start()
-
-    def _count(self) -> None:
-        live = sys.stderr.isatty()
-        if not live:
-            print(f"{self.text} ...", file=sys.stderr, flush=True)
-        while not self.done.wait(0.5):
-            if live:
-                print(f"\r{self.text} ... {time.monotonic() - self.begun:.0f} s", end="", file=sys.stderr, flush=True)
-        if live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *_: object) -> None:
-        self.done.set()
-        self.thread.join()
-
-
-def describe(model: jm.JumpMeans, unit: str, value: str | None) -> None:
+def describe(process: jm.Process, unit: str, value: str | None = None) -> None:
     """States, mean values, mean dwell times and transition probabilities as a table."""
-    process = model.process_
-    shown = [str(s) for s in model.states_.tolist()]
-    mean = process.emission.means if value else None
-    header = f"  {'state':>6}" + (f" {value:>12}" if value else "") + f" {'mean dwell (' + unit + ')':>20}   moves to"
-    print(header)
-    for m in np.arange(len(shown)) if mean is None else np.argsort(mean):
-        name = shown[m]
-        row = f"  {name:>6}" + (f" {mean[m]:>12.1f}" if mean is not None else "")
-        moves = np.argsort(-process.transition_probs[m])
-        listed = ", ".join(f"{shown[j]} {process.transition_probs[m, j]:.0%}" for j in moves[:4]
-                           if process.transition_probs[m, j] >= 0.005)  # fmt: skip
-        print(f"{row} {1 / process.rates[m]:>20.2f}   {listed}")
+    names = [str(state) for state in process.states.tolist()]
+    means = process.emission.means if value else np.arange(len(names))
+    print(f"  {'state':>6}" + (f" {value:>12}" if value else "") + f" {f'mean dwell ({unit})':>20}   moves to")
+    for m in np.argsort(means):
+        P = process.transition_probs[m]
+        moves = ", ".join(f"{names[j]} {P[j]:.0%}" for j in np.argsort(-P)[:4] if P[j] >= 0.005)
+        mean = f" {means[m]:>12.1f}" if value else ""
+        print(f"  {names[m]:>6}{mean} {1 / process.rates[m]:>20.2f}   {moves}")
+
+
+def draw(path: Path, model: jm.JumpMeans, panel: jm.Panel, id: Any, **units: str) -> None:
+    """One sequence: its trajectory, and below it the probabilities of the states."""
+    fig, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
+    plots.plot_trajectory(model.trajectories_, id, panel, model, axes[0], **units)
+    plots.plot_posterior(model, panel, id, axes[1], **units)
+    axes[0].label_outer()
+    fig.savefig(path, dpi=150)
 
 
 def score(panel: jm.Panel, model: jm.JumpMeans, fraction: float, bins: Any, splits: int) -> None:
@@ -67,7 +46,7 @@ def score(panel: jm.Panel, model: jm.JumpMeans, fraction: float, bins: Any, spli
     rows = []
     for split in range(splits):
         masked, truth = jm.hold_out(panel, fraction, random_state=split)
-        fitted = jm.JumpMeans(**model.get_params()).fit(masked)
+        fitted = clone(model).fit(masked)
         guesses = [
             MostCommon(bins=bins, emission=kind).fit(masked).predict_value(masked),
             Interpolation(emission=kind).fit(masked).predict_value(masked),
@@ -85,36 +64,27 @@ def main(folder: str = "demo") -> None:
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
-    with Waiting("compiling the kernels (once; cached afterwards)"):
-        panel = jm.datasets.load_edss()
-        edss = jm.JumpMeans(emission="direct").fit(panel)
-        edss.predict_proba(panel)
+    panel = jm.datasets.load_edss()
+    edss = jm.JumpMeans(emission="direct").fit(panel)
     print("EDSS sample data set distributed with MSoutcomes: disability states, observed directly")
     print(f"  {panel}")
-    describe(edss, "years", None)
+    describe(edss.process_, "years")
     score(panel, edss, 0.5, None, 10)
     edss.trajectories_.to_frame().to_csv(out / "edss_trajectories.csv", index=False)
     busiest = panel.ids[np.argmax(np.diff(edss.trajectories_.offsets))]
-    fig, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
-    plots.plot_trajectory(edss.trajectories_, busiest, panel=panel, model=edss, time_unit="years", ax=axes[0])
-    plots.plot_posterior(edss, panel, busiest, time_unit="years", ax=axes[1])
-    fig.savefig(out / "edss.png", dpi=150)
+    draw(out / "edss.png", edss, panel, busiest, time_unit="years")
 
     panel = jm.datasets.load_icu_pressure()
     icu = jm.JumpMeans(6, emission="gaussian").fit(panel)
     print("\nSystolic pressure of 69 ICU stays (PhysioNet/CinC Challenge 2012): hidden states, Gaussian readings")
     print(f"  {panel}")
-    describe(icu, "hours", "mean (mmHg)")
+    describe(icu.process_, "hours", "mean (mmHg)")
     score(panel, icu, 0.25, jm.datasets.PRESSURE_BINS, 10)
     icu.trajectories_.to_frame().to_csv(out / "icu_trajectories.csv", index=False)
-    stay = panel.ids[0]
-    fig, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
-    units = {"time_unit": "hours", "ax": axes[0]}
-    plots.plot_trajectory(icu.trajectories_, stay, panel=panel, model=icu, value_unit="mmHg", **units)
-    plots.plot_posterior(icu, panel, stay, time_unit="hours", ax=axes[1])
-    fig.savefig(out / "icu.png", dpi=150)
+    units = {"time_unit": "hours", "value_unit": "mmHg"}
+    draw(out / "icu.png", icu, panel, panel.ids[0], **units)
     fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-    plots.plot_states(icu, time_unit="hours", ax=ax)
+    plots.plot_states(icu, ax, **units)
     fig.savefig(out / "icu_states.png", dpi=150)
 
     print(f"\nTrajectories and pictures in {out}/ ({time.monotonic() - begun:.0f} s):")

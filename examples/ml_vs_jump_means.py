@@ -58,7 +58,7 @@ def main(path: str = "ml_vs_jump_means.png") -> None:
         axes[-1].hist(lengths, edges, color=colour, label=title, **filled)
     axes[-1].set_xticks(range(-3, 2), ["→ 0", "0.01", "0.1", "1", "10"])
     axes[-1].set_xlabel("length of a complete dwell outside the slowest state (years)")
-    axes[-1].set_ylabel("dwells")
+    axes[-1].set_ylabel("number of dwells")
     axes[-1].set_title(f"All {len(panel.ids)} sequences", loc="left", fontsize=10)
     axes[-1].legend(frameon=False, fontsize=8, loc="upper center")
     axes[-1].spines[["top", "right"]].set_visible(False)

@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 CACHE = HERE / ".cache"
 PACKAGE = Path(str(importlib.util.find_spec("jumpmeans").origin)).parent  # type: ignore[union-attr]
 # Parts of the package that change no number here.
-BESIDE_THE_POINT = ("plots.py", "io.py", "cli.py", "report", "progress.py", "online.py")
+BESIDE_THE_POINT = ("plots", "io.py", "cli.py", "report", "progress.py", "compiling.py", "online.py")
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # Seconds between two lines of progress where there is no terminal.
 PAUSE = 30.0

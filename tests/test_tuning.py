@@ -1,8 +1,5 @@
 """Hyperparameters by held-out error, and the path of the number of states."""
 
-import io
-import sys
-
 import matplotlib
 
 matplotlib.use("Agg")
@@ -16,7 +13,6 @@ from sklearn.base import clone
 import jumpmeans as jm
 from jumpmeans import comparators as co
 from jumpmeans.evaluation.tune import FACTORS
-from jumpmeans.progress import quiet, track
 
 GAUSSIAN = jm.Process(
     np.full(3, 0.3), (1 - np.eye(3)) / 2, emission=jm.emissions.Gaussian([0.0, 4.0, 8.0], sds=1.0)
@@ -438,7 +434,7 @@ def test_chances_are_scored_as_measurements():
     assert np.all(tuned.fold_errors < 0.5)
 
 
-# ------------------------------------------------------------------------------------------------- pictures, bars
+# ------------------------------------------------------------------------------------------------- pictures
 
 
 def test_picture_of_trials_over_the_one_parameter_varied(tuned):
@@ -466,38 +462,3 @@ def test_picture_of_the_path(path):
     assert right.get_ylabel() == path.measure and ax.get_xscale() == "log"
     np.testing.assert_array_equal(left.lines[0].get_ydata(), path.n_states)
     np.testing.assert_array_equal(right.lines[0].get_ydata(), path.error)
-
-
-def eager_terminal(monkeypatch):
-    """A terminal on which every line is drawn at once."""
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr("jumpmeans.progress.PATIENCE", -1.0)
-    clock = iter(np.arange(100_000.0))
-    monkeypatch.setattr("jumpmeans.progress.time.monotonic", lambda: next(clock))
-    return terminal
-
-
-def test_fits_tell_how_far_they_are(monkeypatch):
-    screen = eager_terminal(monkeypatch)
-    panel, _ = jm.simulate(GAUSSIAN, 10, 10, random_state=0)
-    jm.InfiniteJumpMeans().fit(panel)
-    assert "looking for states: 1 states, sweep 1" in screen.getvalue()
-    assert "EM step 20 of 20" in screen.getvalue() and "closing steps: " in screen.getvalue()
-    jm.JumpMeans(2).fit(panel)
-    assert "start 1 of 1: 2 states, sweep 2, objective" in screen.getvalue()
-    assert screen.getvalue().endswith("\r\x1b[K")
-
-
-def test_only_the_outer_bar_is_drawn(monkeypatch):
-    screen = eager_terminal(monkeypatch)
-    for _ in track(2, "outer"):
-        with quiet():
-            for _ in track(2, "inner"):
-                pass
-    assert "outer" in screen.getvalue() and "inner" not in screen.getvalue()

@@ -1,5 +1,8 @@
-"""How kernels are compiled: kept on disk, without the GIL. No fastmath: our sentinels are infinite."""
+"""How kernels are compiled: on disk for the next time, without the GIL, said aloud. No fastmath: ∞ is used."""
 
 from typing import Any
 
+from .compiling import announce
+
 JIT: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+announce()

@@ -1,128 +1,129 @@
-"""Progress of long work: a line on a terminal, nothing elsewhere; and what each iteration cost."""
+"""Progress of long work: a bar of tqdm on a terminal or in a notebook, nothing elsewhere; in the log always."""
 
 from __future__ import annotations
 
 import logging
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-import numpy as np
-from numpy.typing import NDArray
+from time import monotonic
+from typing import Any, ClassVar
 
 LOGGER = logging.getLogger("jumpmeans")
 # Work shorter than this (seconds) needs no bar.
 PATIENCE = 1.0
-WIDTH = 30
-_quiet = ContextVar("quiet", default=False)
-_speaker: ContextVar[tuple[str, _Line] | None] = ContextVar("speaker", default=None)
+# Seconds between two drawings.
+INTERVAL = 0.1
+# Work of unknown length has no bar to fill: what it does, and for how long.
+LINE = "{desc} [{elapsed}]"
 
 
-class _Line:
-    """One line of a terminal, rewritten now and then; nothing if standard error is none, or for short work."""
+def _watched() -> bool:
+    """Whether somebody can see a bar: standard error is a terminal, or this is a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    try:
+        return hasattr(shell, "kernel") or sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is no standard error, or it is closed
+        return False
 
-    def __init__(self) -> None:
-        self.shown = not _quiet.get() and sys.stderr is not None and sys.stderr.isatty()
-        self.begun = self.last = time.monotonic()
-        self.drawn = False
 
-    def write(self, text: Callable[[float], str]) -> None:
-        """Show text(seconds so far), unless it is too early or the last line is fresh."""
-        now = time.monotonic()
-        if self.shown and now - self.begun > PATIENCE and now - self.last > 0.1:
-            self.last, self.drawn = now, True
-            sys.stderr.write(f"\r{text(now - self.begun)}\x1b[K")
-            sys.stderr.flush()
+class Bar:
+    """One piece of work. The first to come has the screen until it is closed; work inside it draws nothing."""
 
-    def close(self, title: str) -> None:
-        if self.drawn:
-            sys.stderr.write("\r\x1b[K")
-        LOGGER.info("%s: %.2f s", title, time.monotonic() - self.begun)
+    _front: ClassVar[Bar | None] = None
+
+    def __init__(self, title: str, total: int | None = None, *, silent: bool = False) -> None:
+        self.title, self.total, self.n = title, total, 0
+        self.begun = monotonic()
+        self._line: Any = None
+        if Bar._front is None:
+            Bar._front = self
+        self._draws = Bar._front is self and not silent and _watched()
+
+    @classmethod
+    def in_front(cls) -> Bar | None:
+        """The one that has the screen, if any. Of the process, since engines work in threads of their own."""
+        return cls._front
+
+    def step(self, text: str = "") -> None:
+        """One more thing is done; drawn now and then."""
+        self.n += 1
+        if self._draws and (self._line is not None or monotonic() - self.begun > PATIENCE):
+            self._draw(text)
+
+    def tell(self, text: str) -> None:
+        """Something that must be read at once, for a wait begins."""
+        if self._draws:
+            self._draw(text, at_once=True)
+
+    def _draw(self, text: str, at_once: bool = False) -> None:
+        told = ": ".join(filter(None, (self.title, text)))
+        if self._line is None:  # made late: short work loads nothing
+            from tqdm.auto import tqdm
+
+            self._line = tqdm(
+                desc=told, total=self.total, initial=self.n, leave=False, mininterval=INTERVAL, miniters=1,
+                dynamic_ncols=True, bar_format=LINE if self.total is None else None,
+            )  # fmt: skip
+            return
+        self._line.set_description_str(told, refresh=at_once)
+        self._line.update(self.n - self._line.n)
+
+    def close(self) -> None:
+        """Leave the screen as it was."""
+        if Bar._front is self:
+            Bar._front = None
+        if self._line is not None:
+            self._line.total = self._line.n  # work that needs fewer steps than allowed has not failed
+            self._line.close()
+
+
+@contextmanager
+def _bar(title: str, total: int | None = None) -> Iterator[Bar]:
+    bar = Bar(title, total)
+    try:
+        yield bar
+    finally:
+        bar.close()
+        LOGGER.info("%s: %.2f s", title, monotonic() - bar.begun)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No lines in here: whoever asked for the work draws one for all of it."""
-    token = _quiet.set(True)
+    """No bars in here: whoever asked for the work draws one for all of it."""
+    nothing = Bar("", silent=True)
     try:
         yield
     finally:
-        _quiet.reset(token)
+        nothing.close()
 
 
 def track(n: int, title: str) -> Iterator[int]:
-    """Count 0, 1, ..., n - 1 with a bar on standard error, if that is a terminal and the work takes a while."""
-    line = _Line()
-
-    def bar(seconds: float) -> str:
-        left = seconds / (i + 1) * (n - i - 1)
-        return f"{title} [{'█' * (WIDTH * (i + 1) // n):<{WIDTH}}] {i + 1}/{n}, {left:.0f} s left"
-
-    try:
+    """Count 0, 1, ..., n - 1 with a bar, if the work takes a while and somebody can see it."""
+    with _bar(title, n) as bar:
         for i in range(n):
             yield i
-            line.write(bar)
-    finally:
-        line.close(title)
+            bar.step()
+
+
+_speaker: ContextVar[Bar | None] = ContextVar("speaker", default=None)
 
 
 @contextmanager
 def status(title: str) -> Iterator[None]:
-    """Work of unknown length: what is told by `say` in here follows the title on the line."""
-    line = _Line()
-    token = _speaker.set((title, line))
-    try:
-        yield
-    finally:
-        _speaker.reset(token)
-        line.close(title)
+    """Work of unknown length: what is told by `say` in here follows the title."""
+    with _bar(title) as bar:
+        token = _speaker.set(bar)
+        try:
+            yield
+        finally:
+            _speaker.reset(token)
 
 
 def say(text: str) -> None:
     """Tell how far the work has come, if anyone listens."""
-    speaker = _speaker.get()
-    if speaker is not None:
-        title, line = speaker
-        line.write(lambda seconds: f"{title}: {text}, {seconds:.0f} s")
-
-
-class History:
-    """A number after each iteration, with the wall and CPU time (seconds, of this process) since the start."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.perf_counter(), time.process_time()
-        self._rows: list[tuple[float, float, float]] = []
-
-    def restarted(self) -> History:
-        """No iterations yet, but the clock of this one."""
-        new = History()
-        new._wall, new._cpu = self._wall, self._cpu
-        return new
-
-    def add(self, value: float) -> None:
-        """Note the value of one iteration."""
-        now = (time.perf_counter() - self._wall, time.process_time() - self._cpu)
-        self._rows.append((float(value), *now))
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def _column(self, k: int) -> NDArray[np.float64]:
-        return np.array([row[k] for row in self._rows])
-
-    @property
-    def values(self) -> NDArray[np.float64]:
-        """(n_iter,) objective or log-likelihood after each iteration."""
-        return self._column(0)
-
-    @property
-    def wall_times(self) -> NDArray[np.float64]:
-        """(n_iter,) seconds since the start."""
-        return self._column(1)
-
-    @property
-    def cpu_times(self) -> NDArray[np.float64]:
-        """(n_iter,) CPU seconds since the start, all threads together."""
-        return self._column(2)
+    bar = _speaker.get()
+    if bar is not None:
+        bar.step(text)

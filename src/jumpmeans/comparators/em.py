@@ -20,12 +20,12 @@ from ..estimators.read_out import Occupancy, ReadOut, as_panel, explained
 from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
 from ..fit.setup import check_distinct, states_and_emission, typical_gap
 from ..fit.start import given_process, start_emission
+from ..history import History
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
 from ..options import Rule, check_options, count, flag, instance, none, number
 from ..passes import Sequences
-from ..progress import History
 
 
 class EM(ReadOut):

@@ -17,13 +17,14 @@ from ..engines import get_engine
 from ..estimators.read_out import as_panel, explained
 from ..fit.setup import states_and_emission, typical_gap
 from ..fit.start import start_emission
+from ..history import History
 from ..model.process import Process
 from ..model.structure import Structure, jumps_needed
 from ..model.updates import uniform_rows
 from ..options import Rule, auto, check_options, choice, count, instance, none, number
 from ..passes import Block, Sequences
 from ..passes.draw import Drawn
-from ..progress import History, track
+from ..progress import track
 from .diagnostics import bulk_ess, split_r_hat
 from .sampled import SampledReadOut, copied, publish_first
 from .samples import Draw, Samples, match_order

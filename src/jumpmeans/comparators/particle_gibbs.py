@@ -14,9 +14,10 @@ from ..engines import get_engine
 from ..errors import PanelError
 from ..estimators.read_out import as_panel
 from ..fit.setup import typical_gap
+from ..history import History
 from ..model.process import Process
 from ..passes import Block
-from ..progress import History, track
+from ..progress import track
 from .particle_chain import HyperPriors, InfinitePaths, InfiniteSample, ParticleChain, carry_states
 from .sampled import SampledReadOut, copied, publish_first, require_integers
 

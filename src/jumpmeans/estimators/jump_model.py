@@ -16,11 +16,11 @@ from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
 from ..fit.publish import publish_trajectories
 from ..fit.refine import Decoder, close, closing_weights
+from ..history import History
 from ..model.objective import Cost
 from ..model.params import Params
 from ..options import Rule, auto, choice, count, listed, number
 from ..passes import Dwells, Sequences
-from ..progress import History
 from .read_out import Occupancy, ReadOut, explained
 
 weight = auto | number(least=0)

@@ -20,10 +20,11 @@ from ..arrays import Bools, Floats
 from ..data.panel import Panel
 from ..emissions import Record
 from ..emissions.parts import Part
+from ..history import History
 from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, NoPathError, Sequences
-from ..progress import History, track
+from ..progress import track
 from .em_steps import maximise
 
 # How many steps a leap remembers.

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..history import History
 from ..model.params import Params
 from ..model.process import Process
 from ..passes import Sequences
-from ..progress import History
 from .descent import Descent, descend
 from .em_steps import em_steps
 from .moves import BIRTHS, MOVES, Proposal, Scene, timeline

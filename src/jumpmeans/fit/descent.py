@@ -9,11 +9,12 @@ import numpy as np
 
 from ..arrays import Bools, Floats
 from ..errors import RiseWarning
+from ..history import History
 from ..model.objective import Cost, Stats, Weights, evaluate
 from ..model.params import Params
 from ..model.updates import exact_rates, shared_rows, transition_rows, used_moves
 from ..passes import Search, Sequences
-from ..progress import History, say
+from ..progress import say
 
 # What rounding can add to the objective, relative to its terms.
 RISE = 1e-9

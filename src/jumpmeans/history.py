@@ -1,0 +1,49 @@
+"""What each iteration of a fit came to, and how long it took."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from .arrays import Floats
+
+
+class History:
+    """A number after each iteration, with the wall and CPU time (seconds, of this process) since the start."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        self._rows: list[tuple[float, float, float]] = []
+
+    def restarted(self) -> History:
+        """No iterations yet, but the clock of this one."""
+        new = History()
+        new._wall, new._cpu = self._wall, self._cpu
+        return new
+
+    def add(self, value: float) -> None:
+        """Note the value of one iteration."""
+        now = (time.perf_counter() - self._wall, time.process_time() - self._cpu)
+        self._rows.append((float(value), *now))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _column(self, k: int) -> Floats:
+        return np.array([row[k] for row in self._rows])
+
+    @property
+    def values(self) -> Floats:
+        """(n_iter,) objective or log-likelihood after each iteration."""
+        return self._column(0)
+
+    @property
+    def wall_times(self) -> Floats:
+        """(n_iter,) seconds since the start."""
+        return self._column(1)
+
+    @property
+    def cpu_times(self) -> Floats:
+        """(n_iter,) CPU seconds since the start, all threads together."""
+        return self._column(2)
