@@ -1,5 +1,26 @@
-"""How kernels are compiled: kept on disk, without the GIL. No fastmath: our sentinels are infinite."""
+"""How kernels are compiled: kept on disk where possible, without the GIL. No fastmath: our sentinels are infinite."""
 
+import logging
 from typing import Any
 
-JIT: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+from numba import njit
+
+
+def _probe() -> None:
+    """Nothing: asked for a place on disk, never called."""
+
+
+def can_cache() -> bool:
+    """Whether numba finds a folder for compiled kernels; said once if not."""
+    try:
+        njit(cache=True)(_probe)
+    except RuntimeError:  # of numba, on decoration: no folder beside the code or of the user can be written
+        logging.getLogger("jumpmeans").warning(
+            "compiled kernels cannot be kept on disk, so that every process compiles them anew (about a minute); "
+            "set NUMBA_CACHE_DIR to a folder that can be written."
+        )
+        return False
+    return True
+
+
+JIT: dict[str, Any] = {"cache": can_cache(), "nogil": True, "error_model": "numpy"}

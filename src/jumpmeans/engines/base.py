@@ -244,7 +244,7 @@ def smooth_one(sequences: Sequences, b: int, propagator: Propagator, posterior: 
     process = propagator.process
     where = smooth_block(
         sequences.tau[lines], offsets - offsets[0], process.emission.unit_log_density(sequences.x[lines]),
-        process.initial_probs, *propagator.tables, posterior[lines], log_lik[own],
+        process.initial_probs, propagator.tables, posterior[lines], log_lik[own],
     )  # fmt: skip
     if where[0] >= 0:
         raise NoPathError(int(own.start + where[0]), int(where[1]))
@@ -262,7 +262,7 @@ def expect_one(sequences: Sequences, b: int, propagator: Propagator) -> Expected
     S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)
     where = expect_block(
         sequences.tau[lines], offsets - offsets[0], sequences.ends[own], sequences.weights[own],
-        process.emission.unit_log_density(x), process.initial_probs, *propagator.tables, *propagator.eigen,
+        process.emission.unit_log_density(x), process.initial_probs, propagator.tables, propagator.eigen,
         posterior, log_lik, S, R, first,
     )  # fmt: skip
     if where[0] >= 0:
