@@ -12,7 +12,7 @@ from scipy.linalg import expm
 
 import jumpmeans as jm
 import reference
-from jumpmeans.kernels.expectations import expect_block
+from jumpmeans.kernels.expectations import gather_block
 from jumpmeans.model.propagator import Propagator
 from jumpmeans.passes import Block, Expected, NoPathError, Sequences
 from jumpmeans.passes.smooth import expect as expect_pass
@@ -185,6 +185,36 @@ def test_routes_agree_far_from_equilibrium():
     np.testing.assert_allclose(share, stationary / stationary.sum(), atol=1e-5)
 
 
+@pytest.mark.parametrize("window", [1e13, 1e15, 1e20, 1e150, 1e300])
+def test_windows_without_end(window):
+    """Far beyond any table: time and jumps as the stationary law has them, and short stays keep their digits.
+
+    Planted: clamped to 2^60, a digit more than the table has (out of bounds), and the time beyond the table lost.
+    """
+    Q = GENERATORS["non-reversible"]
+    process = process_of(Q, np.eye(4)[0])
+    share = np.linalg.solve(np.vstack([Q.T[:3], np.ones(4)]), np.eye(4)[3])
+    for values in ([0, 2], [0, np.nan]):
+        found = expect(process, jm.Panel.from_arrays([0.0, window], values, [0, 0]), False)
+        np.testing.assert_allclose(np.diag(found.integrals), share * window, rtol=1e-9)
+        np.testing.assert_allclose(np.where(Q > 0, found.integrals, 0.0), (Q > 0) * share[:, None] * window, rtol=1e-9)
+        assert np.isfinite(found.log_lik).all()
+    absorbing = process_of(generator([[0, 0.5, 0.5], [1.0, 0, 1.0], [0, 0, 0]]), np.eye(3)[0])
+    panel = jm.Panel.from_arrays([0.0], [0], [0], end_times=[window])
+    found = expect(absorbing, panel, False)
+    # state 0 is entered 4/3 times for 1, state 1 2/3 times for 1/2
+    np.testing.assert_allclose(np.diag(found.integrals), [4 / 3, 1 / 3, window], rtol=1e-9)
+
+
+def test_slow_and_fast_states_in_one_window():
+    """A state left once in 1e20 mean dwells of the others: its own time is right, too."""
+    process = process_of(generator([[0, 1.0, 0], [2.0, 0, 1e-20], [0, 0, 0]]), np.eye(3)[0])
+    found = expect(process, jm.Panel.from_arrays([0.0], [0], [0], end_times=[1e20]), False)
+    leaving = 1e-20 / 3  # a third of the time is spent in state 1
+    left = -np.expm1(-leaving * 1e20) / leaving
+    np.testing.assert_allclose(np.diag(found.integrals), [2 / 3 * left, left / 3, 1e20 - left], rtol=1e-9)
+
+
 def test_time_is_kept(rng):
     """Expected times add up to the windows, and jumps in less jumps out to last states less first ones."""
     process = process_of(GENERATORS["non-reversible"])
@@ -264,6 +294,6 @@ def test_one_compiled_kernel():
     process = process_of(GENERATORS["absorbing"])
     for seed in range(2):
         expect(process, jm.simulate(process, 3 + seed, 4, random_state=seed)[0])
-    if hasattr(expect_block, "signatures"):
-        assert len(expect_block.signatures) == 1
+    if hasattr(gather_block, "signatures"):
+        assert len(gather_block.signatures) == 1
     assert math.isfinite(expect(process, jm.simulate(process, 3, 4)[0]).log_lik.sum())

@@ -1,5 +1,8 @@
 """Posterior of the process: against all hidden paths, the matrix exponential, and decimal arithmetic."""
 
+import math
+import signal
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,7 +26,7 @@ def generator(off_diagonal):
 
 def transition(Q, t, side):
     """e^{Qt} row by row (side 0) or column by column (side 1), as the kernel carries vectors."""
-    rate, B, table = power_tables(Q, float(t))
+    rate, B, table, _ = power_tables(Q, float(t))
     M = len(Q)
     out, work = np.empty((M, M)), np.empty((2, M))
     for s in range(M):
@@ -36,7 +39,7 @@ def smooth(tau, log_density, pi, Q, offsets=None):
     offsets = np.array([0, n]) if offsets is None else offsets
     posterior, log_lik = np.full((n, M), np.nan), np.zeros(len(offsets) - 1)
     longest = float(np.max(np.abs(np.diff(tau, prepend=0.0))))
-    where = smooth_block(tau, offsets, log_density, pi, *power_tables(Q, longest), posterior, log_lik)
+    where = smooth_block(tau, offsets, log_density, pi, power_tables(Q, longest), posterior, log_lik)
     return posterior, log_lik, where.tolist()
 
 
@@ -61,13 +64,83 @@ def test_every_entry_keeps_its_digits(name, side):
     """Also the tiniest: a chain's far end is many jumps away, yet not impossible."""
     Q = GENERATORS[name]
     rate = -Q.diagonal().min() or 1.0
-    for t in [*(10.0 ** np.arange(-6, 7) / rate), 0.3 / rate, 17.77 / rate, 1.0, 1e6]:
+    # 1/4096 is the first entry of the table, by itself
+    for t in [*(10.0 ** np.arange(-6, 7) / rate), 1 / (4096 * rate), 0.3 / rate, 17.77 / rate, 1.0, 1e6]:
         exact = reference.exact_expm(Q, t)
         got = transition(Q, t, side)
         known = exact > 1e-280
         np.testing.assert_allclose(got[known], exact[known], rtol=1e-11)
         assert np.all(got[~known] <= 1e-279)
         np.testing.assert_array_equal(got[exact == 0.0], 0.0)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("n_digits", [1, 2, 3])
+def test_the_last_piece_of_a_digit(n_digits, side):
+    """A gap just short of one digit more. Planted: clamped to 16^n - 1, which cut up to 1/16 of the longest gap off."""
+    Q = GENERATORS["dense"]
+    for part in (0.001, 0.5, 0.999):
+        t = (16.0**n_digits - part) / (4096.0 * -Q.diagonal().min())
+        np.testing.assert_allclose(transition(Q, t, side), reference.exact_expm(Q, t), rtol=1e-11)
+
+
+SLOW = generator([[0, 1.0, 0], [2.0, 0, 1e-20], [3e-21, 0, 0]])
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("name", [*GENERATORS, "slow"])
+def test_gaps_without_end(name, side):
+    """1e15 mean dwells and more: the limit, whether all states recur, some are left for good, or some hardly ever.
+
+    Planted: clamped to 2^60, which is a digit more than the table has (reads out of bounds; NaN at 1e20).
+    """
+    Q = {**GENERATORS, "slow": SLOW}[name]
+    rate = -Q.diagonal().min() or 1.0
+    for t in 10.0 ** np.array([12.5, 14.4, 14.5, 15, 18, 20, 24]) / rate:
+        got = transition(Q, t, side)
+        np.testing.assert_allclose(got, reference.exact_expm(Q, t), rtol=1e-9, atol=1e-280)
+    limit = reference.exact_expm(Q, 1e40 / rate)
+    for t in (1e40 / rate, 1e200, 1e300, 1.7e308):
+        np.testing.assert_allclose(transition(Q, t, side), limit, rtol=1e-9, atol=1e-280)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_far_states_are_reached(side):
+    """60 states in a row, crossed in next to no time. Planted: a series of a fixed number of terms, or one that stops
+    as soon as what it adds is small beside the largest entry."""
+    Q = generator(np.diag(np.ones(59), 1))
+    jumps = np.arange(59)
+    for t in (2e-4, 3e-4, 1e-2):
+        poisson = np.exp(jumps * np.log(t) - t - np.array([math.lgamma(k + 1.0) for k in jumps]))
+        np.testing.assert_allclose(transition(Q, t, side)[0, :59], poisson, rtol=1e-11)
+
+
+def test_tables_too_large_are_refused_before_they_are_made():
+    Q = generator(np.ones((1000, 1000)))
+    with pytest.raises(ValueError, match=r"must fit into 0.5 GiB, got .* GiB for 1000 states; use fewer states"):
+        power_tables(Q, 100.0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_an_interrupt_comes_through():
+    """Planted: products of matrices inside a compiled function, which turn an interrupt into a SystemError."""
+
+    class InterruptError(Exception):
+        pass
+
+    def stop(*_):
+        raise InterruptError
+
+    Q = generator(np.ones((300, 300)))
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(InterruptError):
+            for _ in range(1000):
+                power_tables(Q, 1.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_reference_exponential():
@@ -222,6 +295,19 @@ def test_posterior_through_the_engine(rng):
         )
         np.testing.assert_allclose(posterior[rows], expected, rtol=1e-11)
         assert log_lik[i] == pytest.approx(expected_lik, rel=1e-12)
+
+
+def test_times_long_after_the_last_row():
+    """Read at 1e14 and far beyond: the stationary law, and rows asked for along with it keep theirs."""
+    process = jm.Process([1.0, 3.0], [[0, 1], [1, 0]], [0.5, 0.5])
+    tau = np.array([0.0, 1.0, 1e14, 1e15, 1e20, 1e300])
+    log_density = np.zeros((6, 2))
+    log_density[1, 1] = -np.inf
+    got, log_lik, where = smooth(tau, log_density, process.initial_probs, process.generator())
+    assert where == [-1, -1]
+    np.testing.assert_allclose(got[1], [1.0, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(got[2:], [[0.75, 0.25]] * 4, rtol=1e-11)
+    assert log_lik[0] == pytest.approx(np.log(0.75 - 0.25 * np.exp(-4.0)), rel=1e-12)
 
 
 @pytest.mark.parametrize("where", ["before", "between", "after"])

@@ -12,11 +12,25 @@ expected jumps i → j as q_ij R_ij. R is linear in the product a bᵀ. Gaps add
 Both take M² a gap.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
 from ..jit import JIT
-from .forward_backward import FINE, N_TERMS, NEGLIGIBLE, RADIX, _multiply, carry, filter_sequence, future_ratio
+from .forward_backward import (
+    FINE,
+    NEGLIGIBLE,
+    RADIX,
+    _multiply,
+    carry,
+    filter_sequence,
+    future_ratio,
+    in_digits,
+    largest_gap,
+)
 
 # Divided differences closer than this (times t) are taken by their series.
 CLOSE = 0.1
@@ -114,7 +128,8 @@ def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
     """Add the products of the pieces of a gap, OUT, and carry b across it: back (M,) OUT.
 
     C (n_digits, 15, M, M): pieces as long as each entry of the table; D (n_terms, M, M): what is left over, by
-    events of uniformization; R (M, M) takes the gap itself if nothing moves. left (n_digits + 1, M): scratch.
+    events of uniformization; R (M, M) takes the gap itself if nothing moves, and what a gap has beyond the table: there
+    e^{Qt} is at its limit, whatever t. left (n_digits + 1, M): scratch.
     """
     M = a.shape[0]
     n_digits = table.shape[1]
@@ -126,13 +141,12 @@ def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
             for j in range(M):
                 R[i, j] += t * left[0, i] * b[j]
         return
-    x = min(rate * t * FINE, float(RADIX) ** n_digits - 1.0)
-    whole = np.floor(x)
-    r = (x - whole) / FINE
-    digits = np.int64(whole)
-    top = 0
-    while digits >> (4 * top) > 0:
-        d = (digits >> (4 * top)) & (RADIX - 1)
+    x = rate * t * FINE
+    low, digits, r = in_digits(rate * t, n_digits)
+    top = low
+    left[low] = left[0]
+    while digits >> (4 * (top - low)) > 0:
+        d = (digits >> (4 * (top - low))) & (RADIX - 1)
         if d > 0:
             _multiply(left[top], table[0, top, d - 1], left[top + 1])
         else:
@@ -150,16 +164,21 @@ def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
             if share < NEGLIGIBLE:
                 break
         carry(b, r / rate, rate, B, table, 1, back, work)
-    for k in range(top - 1, -1, -1):
-        d = (digits >> (4 * k)) & (RADIX - 1)
+    beyond = x > largest_gap(n_digits)
+    for k in range(top - 1, low - 1, -1):
+        d = (digits >> (4 * (k - low))) & (RADIX - 1)
         if d > 0:
             _add_product(left[k], back, C[k, d - 1])
             _multiply(back, table[1, k, d - 1], work[0])
             for s in range(M):
                 back[s] = work[0, s]
+        if beyond and k == top - 1:
+            rest = t - largest_gap(n_digits) / FINE / rate
+            for i in range(M):
+                for j in range(M):
+                    R[i, j] += rest * left[top, i] * back[j]
 
 
-@njit(**JIT)
 def integrate_digits(rate, B, table, C, D, R):
     """Add to R (M, M), OUT, the integrals of all pieces; C and D are used up.
 
@@ -168,11 +187,11 @@ def integrate_digits(rate, B, table, C, D, R):
     """
     for k in range(table.shape[1] - 1, -1, -1):
         for d in range(RADIX - 2, 0, -1):
-            C[k, 0] += np.dot(C[k, d], table[1, k, d - 1])
-            C[k, d - 1] += np.dot(table[1, k, 0], C[k, d])
+            C[k, 0] += C[k, d] @ table[1, k, d - 1]
+            C[k, d - 1] += table[1, k, 0] @ C[k, d]
         if k > 0:
-            C[k - 1, 0] += np.dot(C[k, 0], table[1, k - 1, RADIX - 2])
-            C[k - 1, RADIX - 2] += np.dot(table[1, k - 1, 0], C[k, 0])
+            C[k - 1, 0] += C[k, 0] @ table[1, k - 1, RADIX - 2]
+            C[k - 1, RADIX - 2] += table[1, k - 1, 0] @ C[k, 0]
     chance = np.exp(-1.0 / FINE) / FINE
     for n in range(D.shape[0]):
         D[n] += chance * C[0, 0]
@@ -181,11 +200,11 @@ def integrate_digits(rate, B, table, C, D, R):
     powers = np.empty_like(D)
     powers[0] = np.eye(R.shape[0])
     for n in range(1, D.shape[0]):
-        powers[n] = np.dot(powers[n - 1], B[1])
+        powers[n] = powers[n - 1] @ B[1]
     for n in range(D.shape[0] - 1, -1, -1):
-        R += np.dot(D[n], powers[n]) / rate
+        R += (D[n] @ powers[n]) / rate
         if n > 0:
-            D[n - 1] += np.dot(B[1], D[n])
+            D[n - 1] += B[1] @ D[n]
 
 
 @njit(**JIT)
@@ -206,23 +225,43 @@ def informative_rows(tau, end, log_density, cover, rows):
     return n
 
 
-@njit(**JIT)
 def expect_block(
-    tau, offsets, ends, weights, log_density, pi, rate, B, table,
-    use_eigen, eigenvalues, V, inverse_V, differences, inverses,
-    posterior, log_lik, S, R, first_counts,
-):  # fmt: skip
+    tau: Floats, offsets: Ints, ends: Floats, weights: Floats, log_density: Floats, pi: Floats,
+    tables: tuple[Any, ...], eigen: tuple[Any, ...],
+    posterior: Floats, log_lik: Floats, S: NDArray[np.complex128], R: Floats, first_counts: Floats,
+) -> Ints:  # fmt: skip
     """Posterior of the rows of a block (OUT), log-likelihoods (OUT), and the expected statistics.
 
     Rows that say nothing (log-density 0 in every state) are passed over, and get a posterior of 0.
     S (M, M) complex in the eigenbasis, R (M, M) directly: OUT, their sum (once transformed) is Σ R over gaps.
-    V and inverse_V are as in `add_by_eigen`. first_counts (M,) OUT: expected number of times each state is the first.
+    tables : as `power_tables` makes them; eigen : whether its basis is sound, and that, as in `add_by_eigen`.
+    first_counts (M,) OUT: expected number of times each state is the first.
 
     Returns
     -------
     where : (2,) int
         Sequence and row that the process cannot produce; -1 if all went well.
     """
+    # what is gathered by digits is summed up outside the kernel: its products of matrices can be interrupted
+    rate, B, table, n_terms = tables
+    M = len(pi)
+    C, D = np.zeros((table.shape[1], RADIX - 1, M, M)), np.zeros((n_terms, M, M))
+    where, any_digits = gather_block(
+        tau, offsets, ends, weights, log_density, pi, rate, B, table, *eigen,
+        posterior, log_lik, S, R, first_counts, C, D,
+    )  # fmt: skip
+    if any_digits and rate > 0.0:
+        integrate_digits(rate, B, table, C, D, R)
+    return where
+
+
+@njit(**JIT)
+def gather_block(
+    tau, offsets, ends, weights, log_density, pi, rate, B, table,
+    use_eigen, eigenvalues, V, inverse_V, differences, inverses,
+    posterior, log_lik, S, R, first_counts, C, D,
+):  # fmt: skip
+    """As `expect_block`, with the gaps that go by digits in C and D (OUT; see `add_by_digits`): where, and if any."""
     M = pi.shape[0]
     n_digits = table.shape[1]
     room = 1
@@ -234,9 +273,8 @@ def expect_block(
     ratio, back, ones = np.empty(M), np.empty(M), np.ones(M)
     work, left = np.empty((2, M)), np.empty((n_digits + 1, M))
     x, y, e = np.empty(M), np.empty(M), np.empty(M, np.complex128)
-    C, D = np.zeros((n_digits, RADIX - 1, M, M)), np.zeros((N_TERMS + M, M, M))
-    in_digits = False
-    cover = (float(RADIX) ** n_digits - 1.0) / (rate * FINE) if rate > 0.0 else np.inf
+    any_digits = False
+    cover = largest_gap(n_digits) / FINE / rate if rate > 0.0 else np.inf
     where = np.full(2, -1, np.int64)
     posterior[:] = 0.0
     for i in range(offsets.shape[0] - 1):
@@ -250,7 +288,7 @@ def expect_block(
         if died >= 0:
             where[0] = i
             where[1] = rows[died]
-            return where
+            return where, any_digits
         # backwards over the gaps: k is the row behind the gap, n the end of the window
         for k in range(n, -1, -1):
             begin = times[k - 1] if k > 0 else 0.0
@@ -275,7 +313,7 @@ def expect_block(
                     add_by_eigen(a, b, t, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e)
                 else:
                     add_by_digits(a, b, t, w, rate, B, table, C, D, R, left, back, work)
-                    in_digits = True
+                    any_digits = True
                 possible = 0
                 for s in range(M):
                     possible += a[s] > 0.0
@@ -294,6 +332,4 @@ def expect_block(
                     filtered[k - 1, s] = back[s] / norm
                 else:
                     first_counts[s] += w * back[s] / norm
-    if in_digits and rate > 0.0:
-        integrate_digits(rate, B, table, C, D, R)
-    return where
+    return where, any_digits

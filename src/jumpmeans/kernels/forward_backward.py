@@ -3,61 +3,100 @@
 Vectors are carried across a gap t by e^{Qt} without forming it: with Λ the largest rate, Λt is written in
 hexadecimal digits down to 1/4096; each digit costs one product with a stored power of e^{Q/Λ}, the rest
 a few terms of uniformization. Every number is non-negative, so even the smallest probabilities keep their
-relative accuracy, for gaps from tiny to huge and for any Q.
+relative accuracy, for gaps from tiny to huge and for any Q. Digits end where e^{Qt} no longer changes: it has
+then reached its limit (the stationary law; with absorbing states, where each state ends up), and longer gaps are alike.
 """
 
 import numpy as np
 from numba import njit
 
+from ..arrays import Floats
 from ..jit import JIT
 
 RADIX = 16
 FINE = 4096.0
-MAX_DIGITS = 15
+# So many hold gaps of up to 2.8e14 mean dwells of the fastest state; tables beyond that grow until they settle.
+USUAL_DIGITS = 15
+MAX_DIGITS = 256  # the range of a float
+SAME = 1e-11
+# A float has no more than 14 hexadecimal digits: those of larger numbers are read from the top.
+TOP = 2.0**56
 N_TERMS = 5
 NEGLIGIBLE = 1e-17
+LARGEST_TABLE = 2**29
 
 
-@njit(**JIT)
-def power_tables(Q, longest):
-    """Stored powers for gaps up to `longest`: Λ, B = I + Q/Λ, table[k, d - 1] = e^{Q d 16^k / (4096 Λ)}.
+def power_tables(Q: Floats, longest: float) -> tuple[float, Floats, Floats, int]:
+    """Stored powers for gaps up to `longest`: Λ, B = I + Q/Λ, table[k, d - 1] = e^{Q d 16^k / (4096 Λ)}, n_terms.
 
-    Both B and the table come as pairs, the second one transposed, so that products run along rows.
+    Both B and the table come as pairs, the second one transposed, so that products run along rows. n_terms is the
+    number of events of uniformization within 1/(4096 Λ) that any path from state to state and on may need.
+    In numpy, not compiled: an interrupt comes through between two products.
     """
-    M = Q.shape[0]
-    rate = 0.0
-    for s in range(M):
-        rate = max(rate, -Q[s, s])
-    B = np.zeros((2, M, M))
+    M = len(Q)
+    rate = float(np.max(-np.diag(Q)))
+    with np.errstate(over="ignore"):
+        reach = np.float64(rate) * longest * FINE
     n_digits = 1
-    while n_digits < MAX_DIGITS and RADIX**n_digits <= rate * longest * FINE:
+    while n_digits < MAX_DIGITS and RADIX**n_digits <= reach:
         n_digits += 1
-    table = np.zeros((2, n_digits, RADIX - 1, M, M))
-    unit = np.eye(M)
+    _check_size(M, min(n_digits, USUAL_DIGITS))
+    B = np.zeros((2, M, M))
     B[0] = np.eye(M)
+    unit, n_terms = np.eye(M), 1
     if rate > 0.0:
-        for s in range(M):
-            for r in range(M):
-                B[0, s, r] = Q[s, r] / rate if r != s else max(1.0 + Q[s, s] / rate, 0.0)
-        term = np.eye(M)
-        for n in range(1, N_TERMS + M):
-            term = np.dot(term, B[0]) / (n * FINE)
-            unit += term
-        for s in range(M):
-            unit[s] /= unit[s].sum()
-    for k in range(n_digits):
-        power = unit.copy()
-        for d in range(RADIX - 1):
-            table[0, k, d] = power
-            power = np.dot(power, unit)
-            for s in range(M):
-                power[s] /= power[s].sum()
-        unit = power
-    for k in range(n_digits):
-        for d in range(RADIX - 1):
-            table[1, k, d] = table[0, k, d].T
+        B[0] = Q / rate
+        np.fill_diagonal(B[0], np.maximum(1.0 + np.diag(Q) / rate, 0.0))
+        unit, n_terms = _short_step(B[0])
     B[1] = B[0].T
-    return rate, B, table
+    levels = []
+    for k in range(n_digits):
+        _check_size(M, k + 1)
+        level = np.empty((RADIX - 1, M, M))
+        power = unit
+        for d in range(RADIX - 1):
+            level[d] = power
+            power = _normalised(power @ unit)
+        levels.append(level)
+        if k + 1 >= USUAL_DIGITS and np.all(np.abs(power - unit) <= SAME * unit):
+            break
+        unit = power
+    table = np.empty((2, len(levels), RADIX - 1, M, M))
+    for k, level in enumerate(levels):
+        table[0, k] = level
+        table[1, k] = level.transpose(0, 2, 1)
+    return rate, B, table, n_terms
+
+
+def _check_size(M, n_digits):
+    size = 2 * n_digits * (RADIX - 1) * M * M * 8
+    if size > LARGEST_TABLE:
+        raise ValueError(
+            f"the powers of e^{{Qt}} must fit into {LARGEST_TABLE / 2**30:g} GiB, got {size / 2**30:.2g} GiB for {M} "
+            "states; use fewer states (with emission='direct' every distinct value is one: give numbers a family such "
+            "as 'gaussian')."
+        )
+
+
+def _short_step(B):
+    """e^{(B - I)/4096} by its series, and how many terms the way from any state to any other and on may take."""
+    M = len(B)
+    unit, term = np.eye(M), np.eye(M)
+    n_terms = N_TERMS + M
+    for n in range(1, N_TERMS + M):
+        reached = np.count_nonzero(unit)
+        term = (term @ B) / (n * FINE)
+        unit = unit + term
+        # far states are several jumps away: go on until nobody new is reached
+        if np.count_nonzero(unit) == reached and np.all(term <= NEGLIGIBLE * unit):
+            n_terms = min(n_terms, 2 * n)
+            break
+    return _normalised(unit), n_terms
+
+
+def _normalised(A):
+    """A with rows that sum to 1, each sum taken from left to right."""
+    return A / np.cumsum(A, axis=1)[:, -1:]
 
 
 @njit(inline="always", **JIT)
@@ -72,19 +111,33 @@ def _multiply(v, A, out):
                 out[r] += x * A[s, r]
 
 
+@njit(inline="always", **JIT)
+def largest_gap(n_digits):
+    """The longest gap that so many digits hold, in units of 1/(4096 Λ)."""
+    return np.nextafter(float(RADIX) ** n_digits, 0.0)
+
+
+@njit(inline="always", **JIT)
+def in_digits(z, n_digits):
+    """Λt = z as the place of its lowest digit, the digits from there on, and what is left over below 1/4096."""
+    x = min(z * FINE, largest_gap(n_digits))
+    k = 0
+    while x >= TOP:
+        x /= RADIX
+        k += 1
+    whole = np.floor(x)
+    return k, np.int64(whole), (x - whole) / FINE
+
+
 @njit(**JIT)
 def carry(v, t, rate, B, table, side, out, work):
     """Out = v e^{Qt} (side 0) or e^{Qt} v (side 1); work : (2, M) scratch."""
     M = v.shape[0]
     n_digits = table.shape[1]
-    x = min(rate * t * FINE, float(RADIX) ** n_digits - 1.0)
-    whole = np.floor(x)
-    r = (x - whole) / FINE
-    digits = np.int64(whole)
+    k, digits, r = in_digits(rate * t, n_digits)
     term, other = work[0], work[1]
     for s in range(M):
         out[s] = v[s]
-    k = 0
     while digits > 0:
         d = digits & (RADIX - 1)
         if d > 0:
@@ -105,8 +158,8 @@ def carry(v, t, rate, B, table, side, out, work):
             for s in range(M):
                 term[s] = other[s] * f
                 out[s] += term[s]
-                # a state not yet reached may be several jumps away
-                if term[s] > NEGLIGIBLE * out[s] or (out[s] == 0.0 and n < M):
+                # a state reached just now may lead to others that are not yet
+                if term[s] > NEGLIGIBLE * out[s]:
                     settled = False
             if settled:
                 break
@@ -167,16 +220,17 @@ def future_ratio(posterior, ahead, ratio):
 
 
 @njit(**JIT)
-def smooth_block(tau, offsets, log_density, pi, rate, B, table, posterior, log_lik):
+def smooth_block(tau, offsets, log_density, pi, tables, posterior, log_lik):
     """Posterior state probabilities of every row of a block (OUT), and each sequence's log-likelihood (OUT).
 
-    log_density : (n, M), zero rows where nothing was observed.
+    log_density : (n, M), zero rows where nothing was observed; tables : as `power_tables` makes them.
 
     Returns
     -------
     where : (2,) int
         Sequence and row (within it) that the process cannot produce; -1 if all went well.
     """
+    rate, B, table = tables[:3]
     M = pi.shape[0]
     room = 1
     for i in range(offsets.shape[0] - 1):
