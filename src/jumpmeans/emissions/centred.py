@@ -64,6 +64,9 @@ class CentredColumn(Column):
     def unit(self) -> float:
         return power_of_two(float(self.scales.max()))
 
+    def spread(self) -> Floats | None:
+        return self.scales
+
     def noise(self, x: Floats, panel: Panel) -> float:
         return noise_scale(x, panel, self.difference())
 

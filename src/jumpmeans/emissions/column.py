@@ -210,7 +210,15 @@ class Column(ABC):
 
     def describe(self) -> list[str]:
         """(M,) what each state shows, in a few words."""
-        return [f"{value:.4g}" if isinstance(value, float) else str(value) for value in self.state_values().tolist()]
+        values = self.state_values().tolist()
+        spreads = self.spread()
+        if spreads is not None:
+            return [f"{value:.4g} ± {spread:.2g}" for value, spread in zip(values, spreads.tolist(), strict=True)]
+        return [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]
+
+    def spread(self) -> Floats | None:
+        """(M,) standard deviation of what each state shows, where it has one of its own."""
+        return None
 
     def expected(self, probs: Floats) -> NDArray[Any]:
         """(n,) the observation to expect under state probabilities (n, M)."""

@@ -63,6 +63,9 @@ class Gaussian(MeanColumn):
     def unit(self) -> float:
         return power_of_two(float(self.sigma.max()))
 
+    def spread(self) -> Floats | None:
+        return self.sds
+
     def noise(self, x: Floats, panel: Panel) -> float:
         return noise_scale(x, panel, NORMAL_DIFFERENCE)
 

@@ -12,33 +12,31 @@ from ..data.panel import Panel
 from ..errors import StructureWarning
 from ..model.process import Process
 
-# A rate that closing steps would still change by this factor is not to be relied on.
-DRIFT = 2.0
+# A rate that as many closing steps again would change by about this factor is not to be relied on.
+DRIFT = 1.4
 # A state that ends so many sequences and is never seen to be left is taken for one that cannot be.
 ENDINGS = 5
 
 
-def warn_of_drift(last: list[Process]) -> None:
+def warn_of_drift(last: list[Process], steps: int) -> None:
     """Warn if the rates of the last three processes of a row of EM steps are on their way to somewhere else.
 
-    Steps that shrink by a ratio r have still r / (1 - r) of the last one to go.
+    Steps that fall off as 1/k, or slower, have no end in sight; k times the last one is how far they go while their
+    number grows e-fold. docs/choices.md has the numbers that DRIFT was chosen by.
     """
-    if len(last) < 3:
-        return
-    a, b, c = (np.log(np.maximum(process.rates, 1e-300)) for process in last)
+    a, b, c = (np.log(np.maximum(process.rates, 1e-300)) for process in last[-3:])
     before, step = b - a, c - b
-    ratio = np.clip(np.where(before != 0, step / np.where(before != 0, before, 1.0), 0.0), 0.0, 0.999)
-    ahead = step * ratio / (1.0 - ratio)
+    slow = np.abs(step) > (1.0 - 1.5 / steps) * np.abs(before)
+    ahead = np.where(slow, steps * step, 0.0)
     s = int(np.argmax(np.abs(ahead)))
     if abs(ahead[s]) > np.log(DRIFT):
         process = last[-1]
-        goal = process.rates[s] * np.exp(np.clip(ahead[s], -50.0, 50.0))
         warnings.warn(
-            f"process_ is not at the maximum of the likelihood: after the closing steps the rate of state "
-            f"{process.states.tolist()[s]!r} is {process.rates[s]:.3g} and on its way to {goal:.2g} or so "
-            "(converged_ speaks of the objective). refine='converged' goes on to the maximum; if there is none, the "
-            "likelihood is flat: observe more often, forbid moves (Structure(allowed=...)), or see whether rows are "
-            "the times of the moves themselves rather than looks in between.",
+            f"process_ is not at the maximum of the likelihood: after {steps} closing steps the rate of state "
+            f"{process.states.tolist()[s]!r} is {process.rates[s]:.3g} and still {'rises' if step[s] > 0 else 'falls'} "
+            f"by {100 * abs(step[s]):.2g} % a step (converged_ speaks of the objective). refine='converged' goes on to "
+            "the maximum; if there is none, the likelihood is flat: observe more often, forbid moves "
+            "(Structure(allowed=...)), or see whether rows are the times of the moves rather than looks in between.",
             ConvergenceWarning,
             stacklevel=6,
         )

@@ -108,8 +108,8 @@ def close(
     process = last[-1]
     if refine == "converged":
         process = ascend(process)
-    elif params.emission.is_direct:
-        warn_of_drift(last)
+    elif refine == "auto" and params.emission.is_direct:
+        warn_of_drift(last, steps)
     decoder = Decoder.of(process, weights(process.emission), model.search)
     dwells, _ = decoder.decode(sequences)
     if behind_symbols:
