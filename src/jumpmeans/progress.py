@@ -21,9 +21,9 @@ LINE = "{desc} [{elapsed}]"
 
 def _watched() -> bool:
     """Whether somebody can see a bar: standard error is a terminal, or this is a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
     try:
+        ipython = sys.modules.get("IPython")
+        shell = ipython.get_ipython() if ipython is not None else None
         return hasattr(shell, "kernel") or sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is no standard error, or it is closed
         return False
