@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import Floats
 from ..data.panel import Panel
-from ..data.trajectories import Trajectories
 from ..emissions import Family, Record
 from ..engines import get_engine
 from ..estimators.read_out import Occupancy, ReadOut, as_panel, explained
@@ -74,8 +73,9 @@ class EM(ReadOut):
 
     Notes
     -----
-    EM has no trajectories: where other models read one (`predict`, `predict_value(method="trajectory")`), it takes
-    the most probable state of each row by itself. Successive rows may then show a move that is not allowed.
+    EM has no trajectories of its own: `predict` and `predict_value(method="trajectory")` take the most probable state
+    of each row by itself, so that successive rows may show a move that is not allowed; `decode` gives the trajectories
+    that err least, which do not.
 
     Leaps are quasi-Newton steps (Jamshidian and Jennrich 1997) that cost one pass over the data, as an EM step does.
     They are kept only if the likelihood does not fall, and need a tenth of the steps or fewer.
@@ -185,13 +185,6 @@ class EM(ReadOut):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def decode(self, panel: Any) -> Trajectories:
-        """EM has no trajectories; an error that says where they are."""
-        raise NotImplementedError(
-            "EM has no trajectories; use predict for the most probable state of each row, predict_proba(panel, at=...) "
-            "between rows, or JumpMeans for trajectories."
-        )
 
     def _occupancy(self) -> Occupancy | None:
         return self._occupancy_

@@ -147,8 +147,17 @@ class MLTrajectory(ReadOut):
         self.trajectories_ = self.decode(panel)
         return self
 
-    def decode(self, panel: Any) -> MLTrajectories:
-        """Most likely trajectory of every sequence; dwells of length 0 have a tiny one and are marked."""
+    def decode(self, panel: Any, criterion: str = "likelihood") -> Trajectories:
+        """Most likely trajectory of every sequence; dwells of length 0 have a tiny one and are marked.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+        criterion : "likelihood" or "time"
+            As above, or the trajectory of least expected time in the wrong state.
+        """
+        if criterion != "likelihood":
+            return super().decode(panel, criterion)
         self._fitted()
         panel = as_panel(panel)
         looks, log_density = self._looks(panel)

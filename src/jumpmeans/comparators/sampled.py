@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ..estimators.read_out import ReadOut, as_panel, explained
 from ..fit.publish import publish_trajectories
 from ..model.process import Process
 from ..model.structure import jumps_needed
+from ..options import Rule, choice
 from ..passes import Dwells, Sequences
 from ..progress import track
 
@@ -28,6 +29,7 @@ DECODE_SWEEPS = 30
 class SampledReadOut(ReadOut):
     """Read-outs that average over kept samples; subclasses say which processes they are."""
 
+    criteria: ClassVar[Rule] = choice("draw", "time")
     _seed_: int
 
     @abstractmethod
@@ -87,20 +89,28 @@ class SampledReadOut(ReadOut):
         panel = as_panel(panel)
         return panel.to_caller_order(self._predictive(panel)[0])
 
-    def decode(self, panel: Any) -> Trajectories:
-        """One draw of the trajectories given the parameters of the last sample: a likely path, not the best one.
+    def decode(self, panel: Any, criterion: str = "draw") -> Trajectories:
+        """Trajectory of every sequence.
 
-        The same for every call: it is drawn with `random_state`.
+        Parameters
+        ----------
+        panel : Panel or frame
+        criterion : "draw" or "time"
+            One draw of the trajectories given the parameters of the last sample: a likely path, not the best one, and
+            the same for every call; or the path of least expected time in the wrong state under `process_`.
         """
-        self._fitted()
-        panel = as_panel(panel)
+        return super().decode(panel, criterion)
+
+    def _dwells(self, panel: Panel, criterion: str) -> Dwells:
+        if criterion == "time":
+            return super()._dwells(panel, criterion)
         process = self._last_process()
         sequences = Sequences.of(get_engine(self.engine), panel, process.emission.encode(panel))
         paths = sequences.begin_paths(np.random.default_rng(self._seed_), jumps_needed(process.transition_probs > 0))
         with explained(panel, "the fitted process"):
             for k in range(DECODE_SWEEPS):
                 paths, _ = sequences.draw(paths, process, fresh=k == 0)
-        return publish_trajectories(panel, sequences.fetch_paths(paths), self.states_)
+        return sequences.fetch_paths(paths)
 
 
 def copied(panel: Panel, name: str) -> tuple[Panel, NDArray[np.int64]]:

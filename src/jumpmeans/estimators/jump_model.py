@@ -42,6 +42,7 @@ class JumpModel(ReadOut):
     """A fitted JUMP-means model; subclasses know how to find its parameters."""
 
     rules: ClassVar[dict[str, Rule]]
+    criteria: ClassVar[Rule] = choice("objective", "time")
     structure: Any
     refine: Any
     emission_weight: Any
@@ -108,19 +109,32 @@ class JumpModel(ReadOut):
     def _occupancy(self) -> Occupancy | None:
         return vars(self).get("_occupancy_")
 
-    def decode(self, panel: Any) -> Trajectories:
-        """Best trajectory of every sequence under the fitted parameters."""
-        self._fitted()
-        panel = self._panel(panel)
-        return publish_trajectories(panel, self._dwells(panel), self.states_)
+    def decode(self, panel: Any, criterion: str = "objective") -> Trajectories:
+        """Best trajectory of every sequence.
 
-    def _dwells(self, panel: Panel) -> Dwells:
+        Parameters
+        ----------
+        panel : Panel or frame
+        criterion : "objective" or "time"
+            Least objective of JUMP-means under `process_`, as `trajectories_` are; or least expected time in the wrong
+            state, given all observations, with a small price per jump against flicker, which errs less.
+
+        Notes
+        -----
+        The search for the least objective is exact over its candidates: jump times are placed by an exact step and
+        then decoded again, from several sets of candidates, and the best is kept.
+        """
+        return super().decode(panel, criterion)
+
+    def _dwells(self, panel: Panel, criterion: str) -> Dwells:
+        if criterion == "time":
+            return super()._dwells(panel, criterion)
         sequences = self._sequences(panel)
         with explained(panel, WHY, REMEDY):
             return sequences.fetch(self._decoder_.decode(sequences)[0])
 
     def _row_states(self, panel: Panel) -> Codes:
-        return self._dwells(panel).row_states(panel.offsets)
+        return self._dwells(panel, "objective").row_states(panel.offsets)
 
     def _shown(self) -> AnyArray:
         return self._decoder_.shown

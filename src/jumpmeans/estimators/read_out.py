@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -19,9 +19,10 @@ from ..data.trajectories import Trajectories
 from ..emissions import Record
 from ..engines import get_engine
 from ..errors import InfeasibleError, PanelError
+from ..fit.publish import publish_trajectories
 from ..model.process import Process
-from ..options import choice
-from ..passes import NoPathError, Sequences
+from ..options import Rule, choice
+from ..passes import Dwells, NoPathError, Sequences
 
 METHODS = choice("posterior", "trajectory")
 
@@ -63,6 +64,8 @@ class Occupancy(NamedTuple):
 class ReadOut(BaseEstimator):  # type: ignore[misc]
     """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
+    # what a trajectory may be asked to be best by
+    criteria: ClassVar[Rule] = choice("time")
     process_: Process
     states_: AnyArray
     engine: Any
@@ -105,13 +108,36 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
             )
         return panel
 
-    @abstractmethod
-    def decode(self, panel: Any) -> Trajectories:
-        """Trajectory of every sequence."""
+    def decode(self, panel: Any, criterion: str = "time") -> Trajectories:
+        """Trajectory of every sequence.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+        criterion : "time"
+            The trajectory of least expected time in the wrong state under `process_`, given all observations, with a
+            small price per jump against flicker; moves that cannot happen are never made.
+        """
+        self._fitted()
+        self.criteria.check("criterion", criterion)
+        panel = self._panel(panel)
+        return publish_trajectories(panel, self._dwells(panel, criterion), self.states_)
+
+    def _dwells(self, panel: Panel, criterion: str) -> Dwells:
+        """Trajectories of a panel by a criterion."""
+        sequences = self._sequences(panel)
+        with explained(panel, "the fitted process"):
+            return sequences.fetch(sequences.err_least(self.process_))
 
     @abstractmethod
     def _row_states(self, panel: Panel) -> Codes:
-        """(n,) state index of every row, in panel order."""
+        """(n,) state index of every row, in panel order, where no criterion is asked for."""
+
+    def _states_by(self, panel: Panel, criterion: str | None) -> Codes:
+        if criterion is None:
+            return self._row_states(panel)
+        self.criteria.check("criterion", criterion)
+        return self._dwells(panel, criterion).row_states(panel.offsets)
 
     def _occupancy(self) -> Occupancy | None:
         """How much the fitted panel was in each state, where it is known."""
@@ -133,11 +159,18 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
         with explained(panel, "the fitted process"):
             return self._sequences(panel).log_likelihood(self.process_)
 
-    def predict(self, panel: Any) -> AnyArray:
-        """State label at every row, in the caller's row order; rows with a missing value included."""
+    def predict(self, panel: Any, criterion: str | None = None) -> AnyArray:
+        """State label at every row, in the caller's row order; rows with a missing value included.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+        criterion : str, optional
+            Read the trajectories of `decode(panel, criterion)`; by default the model's own choice.
+        """
         self._fitted()
         panel = self._panel(panel)
-        return panel.to_caller_order(self.states_[self._row_states(panel)])
+        return panel.to_caller_order(self.states_[self._states_by(panel, criterion)])
 
     def predict_proba(self, panel: Any, at: Any = None) -> Floats:
         """Posterior state probabilities under `process_`, by forward-backward over all observations.
@@ -157,7 +190,9 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
         self._fitted()
         return self._read(panel, at, self._posterior)
 
-    def predict_value(self, panel: Any, method: str = "posterior", at: Any = None) -> AnyArray:
+    def predict_value(
+        self, panel: Any, method: str = "posterior", at: Any = None, criterion: str | None = None
+    ) -> AnyArray:
         """The observation each row should show: a label, a symbol or a mean.
 
         Parameters
@@ -168,6 +203,8 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
             state of the row shows, which is what the paper scores.
         at : mapping {id: times} or pair (ids, times), optional
             As in `predict_proba`.
+        criterion : str, optional
+            Of the trajectory, as in `predict`.
 
         Returns
         -------
@@ -176,13 +213,12 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
         """
         self._fitted()
         METHODS.check("method", method)
-        return self._read(panel, at, self._expected_values if method == "posterior" else self._state_values)
+        if method == "posterior":
+            return self._read(panel, at, self._expected_values)
+        return self._read(panel, at, lambda wide: self._shown()[self._states_by(wide, criterion)])
 
     def _expected_values(self, panel: Panel) -> AnyArray:
         return self.process_.emission.expected(self._posterior(panel))
-
-    def _state_values(self, panel: Panel) -> AnyArray:
-        return self._shown()[self._row_states(panel)]
 
     def _shown(self) -> AnyArray:
         """(M,) or (M, D): what each state shows."""

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import Floats, sum_in_order
+from ..kernels.least_error import jump_prices
 from ..model.objective import Stats, Weights, join_stats, jump_costs
 from ..model.params import Params
 from ..model.process import Process
 from ..model.propagator import Propagator
+from ..model.structure import jumps_needed
 from .block import Block, Dwells
 from .draw import Drawn, begin, draw
 from .engine import Engine, Held
+from .least_error import err_least
 from .smooth import Expected, agree, expect, smooth, weigh
 from .sweep import Search, blank, sweep
 
@@ -72,6 +75,11 @@ class Sequences:
     def log_likelihood(self, process: Process) -> float:
         """Weighted log-likelihood of all sequences."""
         return float(self.weights @ np.concatenate(self.held.run(weigh, None, self._propagator(process))[1]))
+
+    def err_least(self, process: Process) -> Any:
+        """Trajectories of least expected time in the wrong state."""
+        prices, jumps = jump_prices(process.rate_matrix), jumps_needed(process.rate_matrix > 0)
+        return self.held.run(err_least, None, self._propagator(process), prices, jumps)[0]
 
     def agreement(self, dwells: Any, process: Process) -> Floats:
         """(M, M) posterior weight of each state over the rows where trajectories are in each."""

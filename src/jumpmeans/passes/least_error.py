@@ -1,0 +1,25 @@
+"""The trajectories that err least: least expected time in the wrong state, given all observations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Floats
+from ..kernels.least_error import least_error_block
+from ..model.propagator import Propagator
+from .block import Block, Dwells
+
+
+def err_least(block: Block, _: None, propagator: Propagator, prices: Floats, jumps: int) -> tuple[Dwells, None]:
+    """The pass behind `decode(criterion="time")`.
+
+    prices (M, M) of the jumps, in units of time; a gap has room for so many `jumps` at least.
+    """
+    process = propagator.process
+    where, counts, states, starts, rows, _, _ = least_error_block(
+        block.tau, block.offsets, block.ends, process.emission.unit_log_density(block.x), process.initial_probs,
+        propagator.tables, prices, jumps,
+    )  # fmt: skip
+    if where[0] >= 0:
+        raise block.no_path(where[0], where[1])
+    return Dwells(np.concatenate([[0], np.cumsum(counts)]), states, starts, rows), None
