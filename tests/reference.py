@@ -379,3 +379,47 @@ def expected_statistics(tau, end, log_density, pi, Q):
                 integrals[i, j] += forward[k] @ expm(block * t)[:M, M:] @ after / total
     jumps = np.where(np.eye(M, dtype=bool), 0.0, Q * integrals)
     return np.diag(integrals).copy(), jumps, forward[0] * (steps[0] @ backward[1]) / total
+
+
+# ---------------------------------------------------------------- least error
+
+
+def chances(times, tau, log_density, pi, Q):
+    """(len(times), M) posterior at any times within the window, by blank rows at them."""
+    M = len(pi)
+    all_times = np.unique(np.concatenate([times, tau]))
+    density = np.zeros((len(all_times), M))
+    density[np.searchsorted(all_times, tau)] = log_density
+    steps = [expm(Q * t) for t in np.diff(all_times, prepend=0.0)]
+    return forward_backward(all_times, density, pi, steps)[0][np.searchsorted(all_times, times)]
+
+
+def times_in_states(edges, tau, log_density, pi, Q, nodes=8):
+    """(cells, M) expected time in each state within each cell, by Gauss's rule; every row is an edge."""
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    times = (middle[:, None] + half[:, None] * x).ravel()
+    p = chances(times, tau, log_density, pi, Q).reshape(len(half), nodes, len(pi))
+    return half[:, None] * np.einsum("n,cns->cs", w, p)
+
+
+def wrong_time(states, starts, tau, end, log_density, pi, Q):
+    """Expected time in the wrong state of one trajectory."""
+    edges = np.unique(np.concatenate([starts, tau, [0.0, end]]))
+    right = times_in_states(edges, tau, log_density, pi, Q)
+    state = np.asarray(states)[np.searchsorted(starts, edges[:-1], side="right") - 1]
+    return float(end - right[np.arange(len(state)), state].sum())
+
+
+def least_error(tau, end, log_density, pi, Q, prices, edges):
+    """Least expected time in the wrong state plus prices over every path that jumps at the given edges or rows only."""
+    edges = np.unique(np.concatenate([[0.0], edges, tau, [end]]))
+    right = times_in_states(edges, tau, log_density, pi, Q)
+    at_row = {int(np.searchsorted(edges, t)): k for k, t in enumerate(tau)}
+    best = math.inf
+    for states in itertools.product(range(len(pi)), repeat=len(edges)):  # behind each edge; the last is a point
+        shown = all(log_density[row, states[k]] > -math.inf for k, row in at_row.items())
+        if shown and pi[states[0]] > 0:
+            jumps = sum(prices[a, b] for a, b in itertools.pairwise(states) if a != b)
+            best = min(best, end + jumps - sum(right[k, s] for k, s in enumerate(states[:-1])))
+    return best

@@ -220,6 +220,21 @@ def future_ratio(posterior, ahead, ratio):
 
 
 @njit(**JIT)
+def smooth_sequence(tau, posterior, ahead, rate, B, table, ratio, back, work):
+    """Backward pass over one sequence: posterior (L, M) IN: filtered probabilities; OUT: given all rows."""
+    M = posterior.shape[1]
+    for row in range(tau.shape[0] - 2, -1, -1):
+        future_ratio(posterior[row + 1], ahead[row + 1], ratio)
+        carry(ratio, tau[row + 1] - tau[row], rate, B, table, 1, back, work)
+        norm = 0.0
+        for s in range(M):
+            posterior[row, s] *= back[s]
+            norm += posterior[row, s]
+        for s in range(M):
+            posterior[row, s] /= norm
+
+
+@njit(**JIT)
 def smooth_block(tau, offsets, log_density, pi, tables, posterior, log_lik):
     """Posterior state probabilities of every row of a block (OUT), and each sequence's log-likelihood (OUT).
 
@@ -249,13 +264,5 @@ def smooth_block(tau, offsets, log_density, pi, tables, posterior, log_lik):
             where[0] = i
             where[1] = died
             return where
-        for row in range(last - 2, first - 1, -1):
-            future_ratio(posterior[row + 1], ahead[row + 1 - first], ratio)
-            carry(ratio, tau[row + 1] - tau[row], rate, B, table, 1, back, work)
-            norm = 0.0
-            for s in range(M):
-                posterior[row, s] *= back[s]
-                norm += posterior[row, s]
-            for s in range(M):
-                posterior[row, s] /= norm
+        smooth_sequence(tau[first:last], posterior[first:last], ahead, rate, B, table, ratio, back, work)
     return where
