@@ -20,13 +20,13 @@ from ..emissions.bregman import NORMAL_DIFFERENCE
 from ..emissions.column import noise_scale
 from ..emissions.laplace import LAPLACE_DIFFERENCE
 from ..engines import get_engine
-from ..estimators.read_out import Occupancy, ReadOut, as_panel, explained
+from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
 from ..fit.setup import check_distinct, states_and_emission, typical_gap
 from ..fit.start import start_emission
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import transition_rows, uniform_rows
-from ..options import Rule, check_options, count, flag, instance, none, number
+from ..options import Rule, check_options, count, families, flag, instance, none, number, seed, state_labels
 from ..passes import Sequences
 from ..progress import History
 from .ascent import Climb, Task, climb
@@ -114,11 +114,14 @@ class EM(ReadOut):
     converged_: bool
     rules: ClassVar[dict[str, Rule]] = {
         "n_states": none | count(),
+        "emission": families,
+        "states": state_labels,
         "structure": none | instance(Structure),
         "n_init": count(),
         "max_iter": count(),
         "tol": number(least=0),
         "accelerate": flag,
+        "random_state": seed,
     }
 
     def __init__(
@@ -181,7 +184,8 @@ class EM(ReadOut):
                 start = Process(rates, uniform_rows(moves), None, emission, labels)  # type: ignore[arg-type]
             with explained(panel, "the allowed moves"):
                 climbs.append(climb(task, start, self.max_iter, self.tol, stop_rate, self.accelerate))
-        self._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, shortest)
+        with all_at_once(self) as new:
+            new._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, shortest)
         return self
 
     def _given_start(self) -> Process:
