@@ -52,6 +52,44 @@ def test_contract(name):
     assert 0 <= jm.reconstruction_error(predicted, TRUTH) <= 1
 
 
+# Where a refit is broken off: late, when most of it is done.
+LATE = {
+    "JumpMeans": "jumpmeans.estimators.jump_model.publish_trajectories",
+    "InfiniteJumpMeans": "jumpmeans.estimators.jump_model.publish_trajectories",
+    "EM": "jumpmeans.comparators.em.Occupancy.of",
+    "Gibbs": "jumpmeans.comparators.gibbs.publish_first",
+    "ParticleGibbs": "jumpmeans.comparators.particle_gibbs.publish_first",
+    "MLTrajectory": "jumpmeans.comparators.ml_trajectory.publish",
+    "MostCommon": "jumpmeans.comparators.by_hand.ByHand._learn",
+    "CarriedForward": "jumpmeans.comparators.by_hand.ByHand._learn",
+    "Interpolation": "jumpmeans.comparators.by_hand.ByHand._learn",
+    "KernelSmoother": "jumpmeans.comparators.kernel_smoother.choose_bandwidth",
+}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, jm.InfeasibleError])
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_refit_that_fails_leaves_a_fitted_model_as_it_was(name, error, monkeypatch):
+    """Caught: attributes set one by one as a fit goes on, so that a model is half of one panel, half of another."""
+    model = clone(REGISTRY[name]).fit(MASKED)
+    before, values = dict(vars(model)), model.predict_value(MASKED)
+    other, _ = jm.simulate(PROCESS, 9, 6, mean_gap=0.8, random_state=6)
+
+    def fail(*_, **__):
+        raise error("broken off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LATE[name], fail)
+        with pytest.raises(error, match="broken off"):
+            model.fit(other)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[key] is value for key, value in before.items())
+    np.testing.assert_array_equal(model.predict_value(MASKED), values)
+    # and where nothing fails, the same refit does change it
+    model.fit(other)
+    assert any(vars(model)[key] is not value for key, value in before.items())
+
+
 @pytest.mark.parametrize("name", REGISTRY)
 def test_rows_come_back_in_the_callers_order(name):
     frame = MASKED.to_frame()

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jumpmeans.engines.base import Dwells, Propagator, Sequences
 
 import jumpmeans as jm
 import reference
-from jumpmeans.engines.base import Dwells, Propagator, Sequences
 from jumpmeans.fit.publish import publish_trajectories
 from jumpmeans.kernels.forward_backward import power_tables
 from jumpmeans.kernels.least_error import PRICE, count_cells, cut_gap, jump_prices, least_error_block

@@ -377,7 +377,7 @@ TWO = jm.Process([0.5, 0.5], [[0, 1], [1, 0]])
         (MLTrajectory(jm.JumpMeans(2)), "process must be a jumpmeans.Process, got JumpMeans"),
         (MLTrajectory(TWO, max_jumps_per_gap=0), "max_jumps_per_gap must be 'auto' or an integer .* got 0"),
         (MLTrajectory(TWO, max_jumps_per_gap=1.5), "max_jumps_per_gap must be .* got 1.5"),
-        (MLTrajectory(TWO, epsilon=0.0), "epsilon must be 'auto' or a finite number above 0, got 0.0"),
+        (MLTrajectory(TWO, epsilon=0.0), "epsilon must be 'auto' or a finite number > 0, got 0.0"),
         (MLTrajectory(TWO, epsilon="tiny"), "epsilon must be 'auto' .* got 'tiny'"),
         (MLTrajectory(TWO, epsilon=10**400), "epsilon must be 'auto' .* got 1000"),
         (MLTrajectory(TWO, epsilon=None), "epsilon must be 'auto' .* got None"),

@@ -6,7 +6,8 @@ A rule knows what must hold in words and whether a value does. The error then al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Mapping, Set
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -35,9 +36,14 @@ def shown(value: Any, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({type(value).__name__})"
 
 
-def is_number(value: Any) -> bool:
-    """A real number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+def is_finite(value: Any) -> bool:
+    """A real number that a float can hold; True and False are none."""
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def count(least: int = 1) -> Rule:
@@ -53,12 +59,7 @@ def number(above: float | None = None, least: float | None = None) -> Rule:
     bound = f" > {above:g}" if above is not None else f" >= {least:g}" if least is not None else ""
     return Rule(
         f"a finite number{bound}",
-        lambda value: (
-            is_number(value)
-            and bool(np.isfinite(value))
-            and (above is None or value > above)
-            and (least is None or value >= least)
-        ),
+        lambda value: is_finite(value) and (above is None or value > above) and (least is None or value >= least),
     )
 
 
@@ -68,17 +69,16 @@ def choice(*names: str) -> Rule:
     return Rule(what, lambda value: isinstance(value, str) and value in names)
 
 
-def listed(rule: Rule, what: str, least: int = 1) -> Rule:
-    """A sequence of at least so many entries, all of which keep a rule."""
-    return Rule(
-        what,
-        lambda value: (
-            isinstance(value, Sequence | np.ndarray)
-            and not isinstance(value, str)
-            and len(value) >= least
-            and all(rule.holds(item) for item in value)
-        ),
-    )
+def listed(rule: Rule, what: str, least: int = 1, most: float = math.inf) -> Rule:
+    """A list (or an array, a column of a frame) of so many entries, all of which keep a rule."""
+    return Rule(what, lambda value: is_list(value) and least <= len(value) <= most and all(map(rule.holds, value)))
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value has entries in an order; text is one thing, not many."""
+    if isinstance(value, str | bytes | Mapping | Set):
+        return False
+    return getattr(value, "ndim", 1) == 1 and hasattr(value, "__len__") and hasattr(value, "__getitem__")
 
 
 def instance(*types: type) -> Rule:
@@ -91,6 +91,17 @@ def instance(*types: type) -> Rule:
 auto = choice("auto")
 none = Rule("None", lambda value: value is None)
 flag = Rule("True or False", lambda value: isinstance(value, bool | np.bool_))
+label = Rule("a label", lambda value: isinstance(value, Hashable) and not is_list(value))
+# Which families there are is for the emissions to say.
+family = Rule("the name of a family", lambda value: isinstance(value, str | type))
+families = family | listed(family, "a list of them, one for each column")
+state_labels = none | listed(label, "a list of labels")
+seed = (
+    none
+    | count(0)
+    | listed(count(0), "a list of them")
+    | instance(np.random.Generator, np.random.BitGenerator, np.random.SeedSequence)
+)
 
 
 def check_options(model: Any, rules: Mapping[str, Rule]) -> None:

@@ -18,8 +18,7 @@ from ..emissions import find_families
 from ..emissions.column import numeric_values
 from ..emissions.symbols import encode_labels
 from ..errors import PanelError
-from ..estimators.read_out import as_panel
-from ..fit.setup import check_choice
+from ..estimators.read_out import METHODS, all_at_once, as_panel
 
 
 class Readings(NamedTuple):
@@ -41,6 +40,11 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
     def fit(self, panel: Any, y: None = None) -> Self:
         """Learn from a panel, or from a frame with columns id, time and value."""
         panel = as_panel(panel)
+        with all_at_once(self) as new:
+            new._learn_all(panel)
+        return self
+
+    def _learn_all(self, panel: Panel) -> None:
         kinds = self._are_labels(panel)
         self.labels_: tuple[AnyArray | None, ...] = tuple(
             panel.labels(d) if is_label else None for d, is_label in enumerate(kinds)
@@ -56,7 +60,6 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
             values += column.decode(np.array([self._most_common(panel, d, column)])).tolist()
         self.most_common_: tuple[Any, ...] = tuple(values)
         self._learn(panel)
-        return self
 
     def predict_value(self, panel: Any, method: str = "posterior", at: Any = None) -> AnyArray:
         """The observation each row should show, in the caller's row order.
@@ -75,7 +78,7 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
         values : (n,), or (n, D) for D columns
             With `at`, in the order asked for.
         """
-        check_choice("method", method, ("posterior", "trajectory"))
+        METHODS.check("method", method)
         panel = self._ready(panel)
         wide, asked = (panel, None) if at is None else panel.insert_times(*split_requests(at))
         filled = []

@@ -15,7 +15,7 @@ from ..arrays import Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
-from ..estimators.read_out import Occupancy, ReadOut, as_panel, explained
+from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
 from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
 from ..fit.setup import check_distinct, states_and_emission, typical_gap
 from ..fit.start import given_process, start_emission
@@ -23,7 +23,7 @@ from ..history import History
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
-from ..options import Rule, check_options, count, flag, instance, none, number
+from ..options import Rule, check_options, count, families, flag, instance, none, number, seed, state_labels
 from ..passes import Sequences
 
 
@@ -101,11 +101,14 @@ class EM(ReadOut):
     converged_: bool
     rules: ClassVar[dict[str, Rule]] = {
         "n_states": none | count(),
+        "emission": families,
+        "states": state_labels,
         "structure": none | instance(Structure),
         "n_init": count(),
         "max_iter": count(),
         "tol": number(least=0),
         "accelerate": flag,
+        "random_state": seed,
     }
 
     def __init__(
@@ -160,7 +163,8 @@ class EM(ReadOut):
                 start = Process(rates, uniform_rows(moves), None, emission, labels)  # type: ignore[arg-type]
             with explained(panel, "the allowed moves"):
                 climbs.append(climb(task, start, self.max_iter, self.tol, self.accelerate))
-        self._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, task.shortest_gap)
+        with all_at_once(self) as new:
+            new._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, task.shortest_gap)
         return self
 
     def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float) -> None:

@@ -14,14 +14,14 @@ from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..emissions.priors import ColumnPrior, draw_rows
 from ..engines import get_engine
-from ..estimators.read_out import as_panel, explained
+from ..estimators.read_out import all_at_once, as_panel, explained
 from ..fit.setup import states_and_emission, typical_gap
 from ..fit.start import start_emission
 from ..history import History
 from ..model.process import Process
 from ..model.structure import Structure, jumps_needed
 from ..model.updates import uniform_rows
-from ..options import Rule, auto, check_options, choice, count, instance, none, number
+from ..options import Rule, auto, check_options, choice, count, families, instance, none, number, seed, state_labels
 from ..passes import Block, Sequences
 from ..passes.draw import Drawn
 from ..progress import track
@@ -103,6 +103,8 @@ class Gibbs(SampledReadOut):
 
     rules: ClassVar[dict[str, Rule]] = {
         "n_states": none | count(),
+        "emission": families,
+        "states": state_labels,
         "structure": none | instance(Structure),
         "n_samples": count(),
         "burn_in": count(0),
@@ -110,6 +112,7 @@ class Gibbs(SampledReadOut):
         "n_chains": count(),
         "init": choice("data", "noise"),
         "prior_dwell_time": auto | number(above=0),
+        "random_state": seed,
     }
 
     def __init__(
@@ -160,13 +163,14 @@ class Gibbs(SampledReadOut):
         for k, own in enumerate(rng.spawn(self.n_chains)):
             emission = start_emission(blank, block.x, wide, self.init, own, first=k == 0)
             chains.append(Chain.start(sequences, block.x, priors.moves, emission, labels, gap, own))
-        self._seed_ = int(rng.integers(2**32))
-        with explained(wide, "the allowed moves"):
-            draws = self._run(priors, chains)
-        orders = self._publish_samples(draws, labels)
-        dwells = sequences.fetch_paths(chains[0].paths)
-        dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
-        self.trajectories_ = publish_first(panel, dwells, copies, labels)
+        with all_at_once(self) as new:
+            new._seed_ = int(rng.integers(2**32))
+            with explained(wide, "the allowed moves"):
+                draws = new._run(priors, chains)
+            orders = new._publish_samples(draws, labels)
+            dwells = sequences.fetch_paths(chains[0].paths)
+            dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
+            new.trajectories_ = publish_first(panel, dwells, copies, labels)
         return self
 
     def _run(self, priors: Priors, chains: list[Chain]) -> list[Draw]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,13 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Ints
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..engines import get_engine
 from ..errors import InfeasibleError
-from ..estimators.read_out import ReadOut, as_panel
-from ..fit.setup import typical_gap
+from ..estimators.read_out import ReadOut, all_at_once, as_panel
+from ..fit.setup import or_auto, typical_gap
 from ..kernels.most_likely import LEAST_GAIN, best_chains, most_likely, place_dwells
 from ..model.process import Process
+from ..options import Rule, auto, check_options, count, number
 from ..passes import Block
 
 
@@ -109,6 +110,11 @@ class MLTrajectory(ReadOut):
     (array([0, 1, 2]), array([0.  , 0.01, 0.02]), array([ True,  True, False]))
     """
 
+    rules: ClassVar[dict[str, Rule]] = {
+        "max_jumps_per_gap": auto | count(),
+        "epsilon": auto | number(above=0),
+    }
+
     def __init__(
         self,
         process: Process | None = None,
@@ -126,13 +132,15 @@ class MLTrajectory(ReadOut):
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Take the process as given and decode a panel, or a frame with columns id, time and value."""
+        check_options(self, self.rules)
+        get_engine(self.engine)  # a wrong one is refused here, not at the first read-out
         panel = as_panel(panel)
         process = self._given_process()
         M = len(process.rates)
-        most, epsilon = self._max_jumps(M), self._epsilon(panel)
+        most, epsilon = self._max_jumps(M), or_auto(self.epsilon, 1e-6 * typical_gap(panel))
         jump_values = log(process.rates[:, None] * process.transition_probs)
         cycle_gain = best_cycle(jump_values)
-        if self.max_jumps_per_gap == "auto" and cycle_gain > LEAST_GAIN:
+        if isinstance(self.max_jumps_per_gap, str) and cycle_gain > LEAST_GAIN:
             most = M
             warnings.warn(
                 f"no trajectory is the most likely one: a cycle of jumps gains {cycle_gain:.3g} at no cost in "
@@ -140,11 +148,12 @@ class MLTrajectory(ReadOut):
                 UserWarning,
                 stacklevel=2,
             )
-        self.process_, self.states_ = process, process.states
-        self.cycle_gain_, self.max_jumps_per_gap_, self.epsilon_ = cycle_gain, most, epsilon
-        self._chains_ = Chains(*best_chains(jump_values, most))
-        self._direct_ = Chains(*best_chains(jump_values, min(most, 1)))
-        self.trajectories_ = self.decode(panel)
+        with all_at_once(self) as new:
+            new.process_, new.states_ = process, process.states
+            new.cycle_gain_, new.max_jumps_per_gap_, new.epsilon_ = cycle_gain, most, epsilon
+            new._chains_ = Chains(*best_chains(jump_values, most))
+            new._direct_ = Chains(*best_chains(jump_values, min(most, 1)))
+            new.trajectories_ = new.decode(panel)
         return self
 
     def decode(self, panel: Any, criterion: str = "likelihood") -> Trajectories:
@@ -188,30 +197,14 @@ class MLTrajectory(ReadOut):
 
     def _max_jumps(self, M: int) -> int:
         """Jumps between two rows at most, for which there must be room."""
-        most = self.max_jumps_per_gap
-        if isinstance(most, str) and most == "auto":
-            most = 2 * (M - 1)
-        elif isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
-            raise ValueError(f"max_jumps_per_gap must be 'auto' or an integer of at least 1, got {most!r}.")
-        if 24 * (int(most) + 1) * M**2 + 16 * M**3 > MOST_MEMORY:
+        most = 2 * (M - 1) if isinstance(self.max_jumps_per_gap, str) else int(self.max_jumps_per_gap)
+        memory = 24.0 * (most + 1) * M**2 + 16.0 * M**3
+        if memory > MOST_MEMORY:
             raise ValueError(
                 f"tables of {M} states and max_jumps_per_gap={most} must fit into {MOST_MEMORY / 1e9:g} GB, got more; "
                 "allow fewer jumps, or merge states."
             )
-        return int(most)
-
-    def _epsilon(self, panel: Panel) -> float:
-        """Length given to dwells of length 0."""
-        given = self.epsilon
-        if isinstance(given, str) and given == "auto":
-            return 1e-6 * typical_gap(panel)
-        if (
-            isinstance(given, bool)
-            or not isinstance(given, int | float | np.number)
-            or not 0 < given <= sys.float_info.max
-        ):
-            raise ValueError(f"epsilon must be 'auto' or a finite number above 0, got {given!r}.")
-        return float(given)
+        return most
 
     def _given_process(self) -> Process:
         if (self.process is None) == (self.start is None):

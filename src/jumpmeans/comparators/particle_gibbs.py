@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,14 +12,15 @@ from ..data.panel import Panel
 from ..emissions import Family, Record, find_family, require_particles
 from ..engines import get_engine
 from ..errors import PanelError
-from ..estimators.read_out import as_panel
+from ..estimators.read_out import all_at_once, as_panel
 from ..fit.setup import typical_gap
 from ..history import History
 from ..model.process import Process
+from ..options import Rule, auto, check_options, count, family, number, seed
 from ..passes import Block
 from ..progress import track
 from .particle_chain import HyperPriors, InfinitePaths, InfiniteSample, ParticleChain, carry_states
-from .sampled import SampledReadOut, copied, publish_first, require_integers
+from .sampled import SampledReadOut, copied, publish_first
 
 # α_0 ~ Gamma(1, 1).
 CONCENTRATION_PRIOR = (1.0, 1.0)
@@ -89,6 +90,16 @@ class ParticleGibbs(SampledReadOut):
     (10, (20,))
     """
 
+    rules: ClassVar[dict[str, Rule]] = {
+        "emission": family,
+        "n_particles": count(2),
+        "n_iter": count(),
+        "burn_in": count(0),
+        "concentration": auto | number(above=0),
+        "prior_time": auto | number(above=0),
+        "random_state": seed,
+    }
+
     def __init__(
         self,
         *,
@@ -112,8 +123,14 @@ class ParticleGibbs(SampledReadOut):
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Sample the posterior given a panel, or a frame with columns id, time and value."""
+        check_options(self, self.rules)
+        self._check_more()
         panel = as_panel(panel)
-        self._check_options()
+        with all_at_once(self) as new:
+            new._sample(panel)
+        return self
+
+    def _sample(self, panel: Panel) -> None:
         wide, copies = copied(panel, "ParticleGibbs")
         chain = self._start(wide)
         self._seed_ = int(chain.rng.integers(2**32))
@@ -137,7 +154,6 @@ class ParticleGibbs(SampledReadOut):
         dwells = chain.paths.to_dwells()
         dwells = dwells._replace(states=np.argsort(order).astype(np.int32)[dwells.states])
         self.trajectories_ = publish_first(panel, dwells, copies, self.states_)
-        return self
 
     def _start(self, panel: Panel) -> ParticleChain:
         """A chain whose states are the symbols, or quarters of the values."""
@@ -181,15 +197,11 @@ class ParticleGibbs(SampledReadOut):
     def _last_process(self) -> Process:
         return self.process_
 
-    def _check_options(self) -> None:
+    def _check_more(self) -> None:
+        """What no rule of one option can say."""
         require_particles(find_family(self.emission))
-        require_integers(self, {"n_particles": 2, "n_iter": 1, "burn_in": 0})
         if self.burn_in >= self.n_iter:
             raise ValueError(f"burn_in must be below n_iter={self.n_iter}, got {self.burn_in}.")
-        for name in ("concentration", "prior_time"):
-            value = getattr(self, name)
-            if value != "auto" and (isinstance(value, str) or not (np.isfinite(value) and value > 0)):
-                raise ValueError(f"{name} must be 'auto' or a finite number > 0, got {value!r}.")
         if not isinstance(self.concentration, str) and self.concentration > MOST_CONCENTRATION:
             raise ValueError(
                 f"concentration must be at most {MOST_CONCENTRATION:g}, got {self.concentration!r}: it would ask for "

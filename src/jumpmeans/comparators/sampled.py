@@ -134,11 +134,3 @@ def publish_first(panel: Panel, dwells: Dwells, first: Ints, labels: AnyArray) -
     offsets = np.concatenate([[0], np.cumsum(counts)])
     kept = np.repeat(dwells.offsets[first] - offsets[:-1], counts) + np.arange(offsets[-1])
     return publish_trajectories(panel, Dwells(offsets, *(part[kept] for part in dwells[1:])), labels)
-
-
-def require_integers(model: Any, least: dict[str, int]) -> None:
-    """Refuse options that are not integers of at least a given size."""
-    for name, smallest in least.items():
-        value = getattr(model, name)
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
-            raise ValueError(f"{name} must be an integer of at least {smallest}, got {value!r}.")

@@ -130,7 +130,7 @@ class JumpMeans(JumpModel):
         "n_states": none | count(),
         "prior_dwell_count": weight,
         "prior_dwell_time": weight,
-        "pseudo_count": weight | listed(number(least=0), "a pair of them"),
+        "pseudo_count": weight | listed(number(least=0), "a pair of them", 2, 2),
         "structure": none | instance(Structure),
         "n_init": auto | count(),
         "init": choice("data", "noise"),

@@ -19,13 +19,15 @@ from ..fit.refine import Decoder, close, closing_weights
 from ..history import History
 from ..model.objective import Cost
 from ..model.params import Params
-from ..options import Rule, auto, choice, count, listed, number
+from ..options import Rule, auto, choice, count, families, listed, number, seed, state_labels
 from ..passes import Dwells, Sequences
 from .read_out import Occupancy, ReadOut, explained
 
 weight = auto | number(least=0)
 # Rules of the options that both models have.
 SHARED: dict[str, Rule] = {
+    "emission": families,
+    "states": state_labels,
     "transition_weight": weight,
     "emission_weight": weight | listed(weight, "a list of them, one for each column"),
     "max_iter": count(),
@@ -34,6 +36,7 @@ SHARED: dict[str, Rule] = {
     "search": choice("exact", "beam"),
     "first_dwell": choice("complete", "running"),
     "refine": auto | choice("converged") | count(0),
+    "random_state": seed,
 }
 WHY, REMEDY = "the allowed moves", "raise jumps_per_gap, "
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, Self
+from copy import copy
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -24,12 +25,21 @@ from ..model.process import Process
 from ..options import Rule, choice
 from ..passes import Dwells, NoPathError, Sequences
 
+Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
 
 
 def as_panel(data: Any) -> Panel:
     """A panel from itself or from a frame with columns id, time and value."""
     return data if isinstance(data, Panel) else Panel.from_frame(data)
+
+
+@contextmanager
+def all_at_once(model: Fitting) -> Iterator[Fitting]:
+    """A copy to be fitted, which the model becomes at the end: a fit that fails leaves a fitted model as it was."""
+    new = copy(model)
+    yield new
+    vars(model).update(vars(new))
 
 
 @contextmanager

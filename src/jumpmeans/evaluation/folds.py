@@ -13,7 +13,7 @@ from ..data.bins import bins_by_column
 from ..data.panel import Panel
 from ..emissions import find_families
 from ..engines import Threads
-from ..fit.setup import check_choice
+from ..estimators.read_out import METHODS
 from ..progress import track
 from .hold_out import Truth, hold_out
 from .scores import differences, held_out_rows, present_pairs, reconstruction_error
@@ -58,7 +58,7 @@ class Scorer(NamedTuple):
 
 def make_scorer(model: Any, panel: Panel, method: str, bins: Any) -> Scorer:
     """How predictions of a model for a panel are judged."""
-    check_choice("method", method, ("posterior", "trajectory"))
+    METHODS.check("method", method)
     bounds = bins_by_column(bins, panel.columns)
     emission = getattr(model, "emission", "auto")
     if isinstance(emission, str) and emission == "auto":

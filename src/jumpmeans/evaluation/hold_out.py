@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from ..arrays import AnyArray, Ints
 from ..data.panel import Panel
 from ..estimators.read_out import as_panel
-from ..fit.setup import check_choice
+from ..options import choice
 
 
 class Truth(NamedTuple):
@@ -67,7 +67,7 @@ def hold_out(
     array([3, 4, 5])
     """
     panel = as_panel(panel)
-    check_choice("what", what, ("rows", "sequences", "last"))
+    choice("rows", "sequences", "last").check("what", what)
     if not isinstance(fraction, int | float | np.number) or not 0 < fraction < 1:
         raise ValueError(f"fraction must lie strictly between 0 and 1, got {fraction!r}.")
     if what == "rows":

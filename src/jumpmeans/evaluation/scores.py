@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ..arrays import AnyArray, Bools, Floats
 from ..data.bins import bins_by_column
-from ..fit.setup import check_choice
+from ..options import choice
 from .hold_out import Truth
 
 # What must hold of predictions for the logarithmic score, and the way out.
@@ -60,7 +60,7 @@ def reconstruction_error(
     >>> reconstruction_error([119.5, 139.0], truth)
     6.0
     """
-    check_choice("measure", measure, ("auto", "wrong", "mae", "rmse", "log_score"))
+    choice("auto", "wrong", "mae", "rmse", "log_score").check("measure", measure)
     if not isinstance(truth, Truth):
         raise ValueError(f"truth must be what hold_out gives, got {type(truth).__name__}.")
     true = np.asarray(truth.values)

@@ -23,18 +23,6 @@ PSEUDO_COUNT = 0.01
 EVEN_SHARE = 0.5
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse an option that is not one of its choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
-
-
-def check_count(name: str, value: Any, least: int) -> None:
-    """Refuse an option that is neither left to us nor an integer large enough."""
-    if value is not None and value != "auto" and (not isinstance(value, int | np.integer) or value < least):
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
-
-
 def or_auto(value: Any, automatic: float) -> float:
     """A hyperparameter as a number: its own, or the automatic one."""
     return automatic if isinstance(value, str) else float(value)
