@@ -52,7 +52,7 @@ def dots(ax: Any, means: dict[str, Any], names: dict[str, str]) -> None:
     """Mean error (%) of every method with bars of two standard errors, in the order of the names, ours in blue."""
     for y, key in enumerate(reversed(names)):
         if key in means:
-            mine = key.endswith(("_trajectory", "_posterior"))
+            mine = key.endswith(("_trajectory", "_time", "_posterior"))
             ax.errorbar(
                 means[key]["mean"], y, xerr=2 * means[key]["se"], fmt="o" if mine else "D",
                 color=BLUE if mine else ORANGE, markersize=3.5, capsize=2,
