@@ -4,7 +4,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PYTHON ?= python3
 
-.PHONY: demo test test-slow lint bench reproduce reproduce-quick weekly lock recompile clean
+.PHONY: demo test test-slow test-lowest lint bench reproduce reproduce-quick weekly lock recompile clean
 
 demo: $(STAMP)
 	$(PY) examples/demo.py demo
@@ -14,6 +14,19 @@ test: lint
 
 test-slow: $(STAMP)
 	$(PY) -m pytest -m slow -s
+
+# What a user sees, with the oldest versions that pyproject.toml admits.
+LOWEST        := .venv-lowest
+LOWEST_PYTHON ?= python3.11
+LOWEST_TESTS  := packaging panel columns files frames trajectories datasets emissions jump_means em contract plots golden_fits
+
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest -n 2 $(LOWEST_TESTS:%=tests/test_%.py)
+
+$(LOWEST)/.installed: pyproject.toml requirements.lowest
+	$(LOWEST_PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install -q -c requirements.lowest -e '.[all]' polars pytest pytest-xdist hypothesis
+	@touch $@
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check src tests benchmarks experiments examples
@@ -55,4 +68,4 @@ recompile:
 	find src -name '*.nb[ic]' -delete
 
 clean:
-	rm -rf $(VENV) demo build dist experiments/.cache experiments/results-quick .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) demo build dist experiments/.cache experiments/results-quick .pytest_cache .mypy_cache .ruff_cache .hypothesis

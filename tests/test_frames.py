@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from importlib.resources import files
 
 import narwhals as nw
 import numpy as np
@@ -118,10 +117,6 @@ def test_names_that_meet_in_a_frame():
         panel = jm.Panel.from_arrays([0.0], np.ones((1, len(columns))), [1], columns=columns)
         with pytest.raises(jm.PanelError, match=r"another column '(time|x)'; rename that column of values"):
             panel.to_frame()
-
-
-def test_types_are_shipped():
-    assert (files("jumpmeans") / "py.typed").is_file()
 
 
 WITHOUT = """
