@@ -190,13 +190,13 @@ def test_emission_updates_are_minimisers(family, rng):
         M, n = 3, int(rng.integers(5, 40))
         column = family(start_of(family, rng, M))
         if family in (Poisson, Bernoulli):
-            column.prior = family.make_prior(1.7, 0.01)
+            column = column._copy(earlier=family.make_earlier(1.7, 0.01))
         x = values_of(family, rng, n)
         x[rng.random(n) < 0.2] = np.nan
         states, weights = rng.integers(0, M, n), rng.choice([1.0, 2.0, 0.3], n)
         stats = column.stats(x, states, weights)
         new = column.update(stats)
-        count, mean = getattr(column, "prior", (0.0, 0.0))
+        count, mean = getattr(column, "earlier", (0.0, 0.0))
 
         def cost(theta, s, x=x, states=states, weights=weights, count=count, mean=mean):
             own = states == s
@@ -223,7 +223,7 @@ def test_totals_follow_without_another_pass(family, rng):
         M, n = 3, 40
         column = family(start_of(family, rng, M))
         if family in (Poisson, Bernoulli):
-            column.prior = family.make_prior(1.7, 0.01)
+            column = column._copy(earlier=family.make_earlier(1.7, 0.01))
         x = values_of(family, rng, n)
         x[rng.random(n) < 0.2] = np.nan
         states, weights = rng.integers(0, M, n), rng.choice([1.0, 2.0, 0.3], n)
@@ -267,7 +267,7 @@ def test_symbol_frequencies(rng):
                 if not math.isnan(v)
             )
             assert theta.total(stats) == pytest.approx(expected, rel=1e-13)
-            assert column._with(theta.probs).prior_cost() == pytest.approx(
+            assert column._copy(probs=theta.probs).prior_cost() == pytest.approx(
                 -alpha * np.log(theta.probs * N).sum() if alpha else 0.0, rel=1e-11
             )
 

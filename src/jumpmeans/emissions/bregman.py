@@ -1,8 +1,10 @@
 """Families whose divergence is a Bregman one: the best parameter of a state is the mean of its values.
 
 Each class gives its divergence d(x, μ), the values it takes and its density; everything else is shared.
-Statistics are kept relative to the means r they were made under, so that the cost under other means follows
-from Σ d(x, μ) = Σ d(x, r) + W (d(m, μ) - d(m, r)), m the mean of the values, without another pass over the data.
+The cost of the values is kept under the means r that they were assigned by, so that the cost under other means follows
+from Σ d(x, μ) = Σ d(x, r) + W (d(m, μ) - d(m, r)), m the mean of the values, without another pass over the data. Their
+sum is kept relative to r, so that large readings of small spread keep their digits; in a family whose means are never
+0 it is plain, so that small readings keep theirs beside large ones.
 """
 
 from __future__ import annotations
@@ -28,15 +30,17 @@ SMALL_COUNT = 0.01
 
 
 class MeanStats(NamedTuple):
-    """Weight, sum of deviations and cost of the values of each state about the means `reference`, all (M,)."""
+    """Weight, sum from `origin` on, and cost under the means `reference`, of the values of each state; all (M,)."""
 
     weight: Floats
     shift: Floats
     cost: Floats
     reference: Floats
+    origin: Floats
 
     def __add__(self, other: MeanStats) -> MeanStats:  # type: ignore[override]
-        return MeanStats(self.weight + other.weight, self.shift + other.shift, self.cost + other.cost, self.reference)
+        sums = self.weight + other.weight, self.shift + other.shift, self.cost + other.cost
+        return MeanStats(*sums, self.reference, self.origin)
 
 
 class MeanColumn(Column):
@@ -98,41 +102,46 @@ class MeanColumn(Column):
         out[np.isnan(x)] = 0.0
         return out
 
+    @property
+    def _origin(self) -> Floats:
+        return np.zeros(self.n_states) if self.bounds[0] > 0 else self.mu
+
     def stats(self, x: Floats, states: Ints, weights: Floats) -> MeanStats:
         present = np.isfinite(x)
         if not present.all():
             x, states, weights = x[present], states[present], weights[present]
-        M = self.n_states
+        M, origin = self.n_states, self._origin
         d = self.divergence(x, self.mu[states])
-        shift = totals(states, weights * (x - self.mu[states]), M)
-        return MeanStats(totals(states, weights, M), shift, totals(states, weights * d, M), self.mu)
+        shift = totals(states, weights * (x - origin[states]), M)
+        return MeanStats(totals(states, weights, M), shift, totals(states, weights * d, M), self.mu, origin)
 
     def soft_stats(self, x: Floats, probs: Floats) -> MeanStats:
         present = np.isfinite(x)
         if not present.all():
             x, probs = x[present], probs[present]
-        shift = (probs * (x[:, None] - self.mu)).sum(axis=0)
+        origin = self._origin
+        shift = (probs * (x[:, None] - origin)).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             cost = np.where(probs > 0, probs * self.divergence(x[:, None], self.mu), 0.0).sum(axis=0)
-        return MeanStats(probs.sum(axis=0), shift, cost, self.mu)
+        return MeanStats(probs.sum(axis=0), shift, cost, self.mu, origin)
 
     def pool(self, stats: MeanStats, groups: Ints, n_groups: int) -> MeanStats:
         weight, shift, cost = (totals(groups, part, n_groups) for part in stats[:3])
-        reference = np.zeros(n_groups)
-        reference[groups] = stats.reference
-        return MeanStats(weight, shift, cost, reference)
+        reference, origin = np.zeros((2, n_groups))
+        reference[groups], origin[groups] = stats.reference, stats.origin
+        return MeanStats(weight, shift, cost, reference, origin)
 
     def update(self, stats: MeanStats) -> Self:
         count, mean = self.earlier
         weight = stats.weight + count
         safe = np.where(weight > 0, weight, 1.0)
-        moved = np.clip(stats.reference + (stats.shift + count * (mean - stats.reference)) / safe, *self.bounds)
+        moved = np.clip(stats.origin + (stats.shift + count * (mean - stats.origin)) / safe, *self.bounds)
         return self._copy(mu=np.where(weight > 0, moved, self.mu))
 
     def total(self, stats: MeanStats) -> float:
         used = stats.weight > 0
         w, r, mu = stats.weight[used], stats.reference[used], self.mu[used]
-        mean = np.clip(r + stats.shift[used] / w, *self.bounds)
+        mean = np.clip(stats.origin[used] + stats.shift[used] / w, *self.bounds)
         with np.errstate(divide="ignore", invalid="ignore"):
             total = stats.cost[used] + w * (self.divergence(mean, mu) - self.divergence(mean, r))
         return float(np.maximum(total, 0.0).sum())
@@ -201,7 +210,7 @@ class Exponential(MeanColumn):
     """μ: d = x/μ - ln(x/μ) - 1, for positive readings whose spread grows with their mean."""
 
     name = "exponential"
-    bounds = (0.0, np.inf)
+    bounds = (1 / LARGEST, np.inf)
 
     def __init__(self, means: Any) -> None:
         self.mu = per_state("means", means, positive=True)

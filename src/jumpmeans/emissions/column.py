@@ -237,10 +237,11 @@ def per_state(name: str, values: Any, low: float = -np.inf, high: float = np.inf
     x = np.atleast_1d(np.asarray(values, dtype=np.float64))
     good = np.isfinite(x) & (x >= low) & (x <= high) & ((x > 0) | (not positive))
     if x.ndim != 1 or len(x) == 0 or not good.all():
-        rule = "> 0" if positive else f"from {low:g} to {high:g}" if high < np.inf else ">= 0" if low == 0 else ""
+        above = " > 0" if positive else f" >= {low:g}" if low > -np.inf else ""
+        below = f" and <= {high:g}" if high < np.inf else ""
         raise ValueError(
-            f"{name} must be finite numbers{' ' if rule else ''}{rule}, one for each state, got "
-            f"{first_few(x.tolist())}; correct them."
+            f"{name} must be finite numbers{above}{below}, one for each state, got {first_few(x.tolist())}; correct "
+            "them."
         )
     return x
 

@@ -18,8 +18,8 @@ from .column import SCALE_FLOOR, Ints, per_state, spreads
 if TYPE_CHECKING:
     from ..data.panel import Panel
 
-# ζ of a Student column (docs/choices.md).
-STUDENT_WEIGHT = 4.0
+# ζ of a Student column: on simulated panels 1 to 8 found the same states; at 2 the descent was shortest.
+STUDENT_WEIGHT = 2.0
 # Steps of one update at most, and the move, in units of the scale, below which it ends.
 MOST_STEPS, SMALL_STEP = 10, 1e-9
 
