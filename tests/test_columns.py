@@ -365,11 +365,11 @@ def test_select_what_is_not_there(chosen):
 def test_requests_for_nothing():
     panel = Panel.from_arrays([0.0, 1, 2, 3], ["a", "a", "b", "b"], [1] * 4)
     model = jm.JumpMeans(emission="direct").fit(panel)
-    with pytest.raises(PanelError, match=r"at must ask for at least one sequence, got an empty mapping"):
+    with pytest.raises(PanelError, match=r"at must ask for at least one time, got none"):
         model.predict_proba(panel, at={})
     with pytest.raises(PanelError, match=r"at must give each id one list of times, got a table"):
         model.predict_proba(panel, at={1: [[0.5]]})
-    with pytest.raises(PanelError, match=r"at must be a mapping \{id: times\} or a pair \(ids, times\)"):
+    with pytest.raises(PanelError, match=r"at must be \{id: times\} or a pair \(ids, times\), got"):
         model.predict_proba(panel, at=0.5)
     assert model.predict_proba(panel, at=([], [])).shape == (0, 2)
     assert model.predict_proba(panel, at=(1, 0.5)).shape == (1, 2)
@@ -377,7 +377,7 @@ def test_requests_for_nothing():
 
 def test_a_table_of_moves_written_as_words():
     # caught: 'False' is a true value
-    with pytest.raises(ValueError, match=r"allowed must hold True and False, or numbers, got 'False'; convert"):
+    with pytest.raises(ValueError, match=r"allowed must hold True and False, or numbers >= 0, got .*'False'.*; convert"):
         jm.Structure(allowed=[["False", "True"], ["True", "False"]]).allowed_moves(np.array([0, 1]))
     moves = jm.Structure(allowed=np.array([[0, 0.3], [True, 0]], dtype=object)).allowed_moves(np.array([0, 1]))
     assert moves.tolist() == [[False, True], [True, False]]

@@ -423,8 +423,6 @@ def test_readings_whose_squares_cannot_be_held(name, factor, rng):
         fitted = jm.JumpMeans(2, emission=spec(name), n_init=1).fit(small)
         with pytest.raises(jm.PanelError, match=r"at most 1e\+140 in size, got 1e\+300 at sequence 0, row 1; rescale"):
             fitted.predict(panel_of([3.0, 1e300]))
-        with pytest.raises(jm.PanelError, match=r"at most 1e\+140 in size, got .* at sequence 0, row 0; rescale"):
-            jm.comparators.KernelSmoother().fit(panel)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "student", "laplace"])
@@ -483,9 +481,9 @@ def test_messages_do_not_list_every_label():
     model = jm.JumpMeans(emission="direct", refine=0, max_iter=2000).fit(panel_of(list("abcabc")))
     with pytest.raises(jm.PanelError, match=r"known ones \['a', 'b', 'c'\], got \['label 0', .* and 95 more, first at"):
         model.predict(panel)
-    with pytest.raises(ValueError, match=r"n_states=3 must equal the number of labels, got 100: .* and 80 more; leave"):
+    with pytest.raises(ValueError, match=r"n_states=3 must equal the number of labels, got 100: .* and 95 more; leave"):
         jm.JumpMeans(3, emission="direct").fit(panel)
-    with pytest.raises(ValueError, match=r"states must be distinct, got .* and 180 more"):
+    with pytest.raises(ValueError, match=r"states must be distinct, got .* and 195 more"):
         jm.JumpMeans(emission="direct", states=labels * 2).fit(panel)
     assert len(repr(Direct(labels))) < 500
 

@@ -126,7 +126,7 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
         if labels is None:
             auto = isinstance(self.emission, str) and self.emission == "auto"
             family = "auto" if auto else find_families(self.emission, panel.n_columns)[d].name
-            return Readings(numeric_values(panel, d, family), None)
+            return Readings(numeric_values(panel, d, family, largest=np.inf), None)
         return Readings(encode_labels(panel, d, labels), labels)
 
     def _read_known(self, panel: Panel, d: int) -> Readings:

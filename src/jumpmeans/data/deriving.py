@@ -105,14 +105,14 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
 def split_requests(at: Any) -> tuple[list[Any], Any]:
     """Ids and times of requests given as {id: times} or as a pair (ids, times)."""
     if isinstance(at, Mapping):
-        if not at:
-            raise PanelError("at must ask for at least one sequence, got an empty mapping; leave it out for all rows.")
         times = [np.atleast_1d(np.asarray(t)) for t in at.values()]
+        if not sum(map(len, times)):
+            raise PanelError("at must ask for at least one time, got none; leave it out for the rows of the panel.")
         if any(t.ndim > 1 for t in times):
             raise PanelError("at must give each id one list of times, got a table; flatten it.")
         return [key for key, t in zip(at, times, strict=True) for _ in t], np.concatenate(times)
     try:
         ids, times = at
     except (TypeError, ValueError):
-        raise PanelError("at must be a mapping {id: times} or a pair (ids, times); give one of them.") from None
+        raise PanelError(f"at must be {{id: times}} or a pair (ids, times), got {type(at).__name__}.") from None
     return ids, times

@@ -254,8 +254,8 @@ def spreads(name: str, values: Any, like: Floats) -> Floats:
     return np.array(np.broadcast_to(x, like.shape))
 
 
-def numeric_values(panel: Panel, d: int, family: str) -> Floats:
-    """Column d of a panel, refused if it holds anything but numbers, or numbers whose squares overflow."""
+def numeric_values(panel: Panel, d: int, family: str, largest: float = LARGEST) -> Floats:
+    """Column d of a panel, refused if it holds anything but numbers, or numbers whose squares would overflow."""
     labels = panel.categories[d]
     x = panel.values[:, d]
     if labels is not None and all(isinstance(label, bool | np.bool_) for label in labels.tolist()):
@@ -273,8 +273,8 @@ def numeric_values(panel: Panel, d: int, family: str) -> Floats:
             "emission='categorical' (hidden states) or 'direct' (the labels are the states)."
         )
     with np.errstate(invalid="ignore"):
-        rule = f"readings of emission {family!r} must be at most {LARGEST:g} in size"
-        require(panel, x, np.abs(x) <= LARGEST, rule, f"rescale the column {panel.columns[d]!r}")
+        rule = f"readings of emission {family!r} must be at most {largest:g} in size"
+        require(panel, x, np.abs(x) <= largest, rule, f"rescale the column {panel.columns[d]!r}")
     return x
 
 
