@@ -255,6 +255,40 @@ def place_jumps(states, starts, rows, tau, end, lam, first_running=False, seen=N
     return b.tolist()
 
 
+def best_trajectory(tau, end, cost, lam, X, first_running=False, seen=None):
+    """Best trajectory with at most one jump in each gap, at any time within it: all sequences of states, each with its
+    best jump times. The cheapest first, by what their observations, jumps and boxes cost at least.
+    """
+    L, M = cost.shape
+    bounds = [0.0, *tau, end]
+    gaps = [row for row in range(L + 1) if bounds[row + 1] > bounds[row]]
+    paths = []
+    for n in range(len(gaps) + 1):
+        for rows in itertools.combinations(gaps, n):
+            rows = [0, *rows]
+            box = [(0.0, 0.0), *boxes(rows, tau, end, seen), (end, end)]
+            for states in itertools.product(range(M), repeat=n + 1):
+                edges = [*rows, L]
+                least = sum(cost[edges[k] : edges[k + 1], s].sum() for k, s in enumerate(states))
+                least += sum(X[s, r] for s, r in itertools.pairwise(states))
+                for k, s in enumerate(states):
+                    low, high = lam[s] * (box[k + 1][0] - box[k][1]), lam[s] * (box[k + 1][1] - box[k][0])
+                    running = k == n or (k == 0 and first_running)
+                    least += float(g(max(low, 0.0)) if running else h(min(max(low, 1.0), high)))
+                if least < math.inf:
+                    paths.append((float(least), list(states), rows))
+    best, best_path = math.inf, None
+    for least, states, rows in sorted(paths, key=lambda path: path[0]):
+        if least >= best:
+            break
+        middles = [0.0, *(0.5 * (bounds[row] + bounds[row + 1]) for row in rows[1:])]
+        starts = place_jumps(states, middles, rows, tau, end, lam, first_running, seen)
+        value = path_cost(states, starts, rows, cost, end, lam, X, first_running)
+        if value < best:
+            best, best_path = value, (states, starts, rows)
+    return best, best_path
+
+
 # ---------------------------------------------------------------------- rates
 
 
@@ -390,7 +424,7 @@ def chances(times, tau, log_density, pi, Q):
     all_times = np.unique(np.concatenate([times, tau]))
     density = np.zeros((len(all_times), M))
     density[np.searchsorted(all_times, tau)] = log_density
-    steps = [expm(Q * t) for t in np.diff(all_times, prepend=0.0)]
+    steps = expm(Q * np.diff(all_times, prepend=0.0)[:, None, None])
     return forward_backward(all_times, density, pi, steps)[0][np.searchsorted(all_times, times)]
 
 

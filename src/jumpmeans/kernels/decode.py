@@ -13,6 +13,10 @@ from ..model.objective import complete_cost, running_cost
 
 # Observation costs run up to this before they are charged to the starts that ran them up.
 FOLD = 100.0
+# Candidates in each gap where its one jump may be anywhere: shares of the gap, closer together towards its ends, where
+# short dwells begin and end.
+SHARES = (0.001, 0.02, 0.08, 0.25, 0.5, 0.75, 0.92, 0.98, 1.0)
+SPREAD = len(SHARES)
 
 
 @njit(inline="always", **JIT)
@@ -99,9 +103,27 @@ def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap
 
 
 @njit(**JIT)
+def spread_candidates(tau, end, cand_time, cand_row):
+    """SPREAD candidates in each gap, from just behind its start to its end, for a search of one jump a gap.
+
+    Returns their number; written to cand_time, cand_row (OUT).
+    """
+    n = 0
+    for row in range(tau.shape[0] + 1):
+        lo = tau[row - 1] if row > 0 else 0.0
+        hi = tau[row] if row < tau.shape[0] else end
+        if hi <= lo:
+            continue
+        for share in SHARES:
+            n = _append(cand_time, cand_row, n, lo, hi, lo + share * (hi - lo) if share < 1.0 else hi, row)
+    return n
+
+
+@njit(**JIT)
 def best_path(
-    cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out, free_end=False
-):
+    cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out,
+    free_end=False, one_a_gap=False,
+):  # fmt: skip
     """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)).
 
     For each state a queue holds the candidate starts that may still be the best one, oldest first.
@@ -120,6 +142,7 @@ def best_path(
     from_start, from_state : (>= n_cand, M) work: start of the best dwell that ends at a candidate, state before
     out : (3,) OUT: last state, its start (0 = window start, j + 1 = candidate j), row where all paths died
     free_end : the running dwell costs nothing, however long
+    one_a_gap : no two jumps before the same row; at most SPREAD candidates there
 
     Returns
     -------
@@ -128,6 +151,7 @@ def best_path(
     """
     L, M = cost.shape
     size = 32
+    mask = size - 1
     q_time = np.empty((M, size))
     q_base = np.empty((M, size))
     q_over = np.empty((M, size))
@@ -137,9 +161,11 @@ def best_path(
 
     C = np.zeros(M)  # observation cost since the last reset or fold
     D = np.empty(M)  # best cost with a dwell that ends at this candidate
-    W = np.empty(M)  # best cost with a jump into the state at this candidate
+    W = np.empty((SPREAD, M))  # best cost with a jump into the state at a candidate; those not yet in the queues
+    waiting = 0
     tail_base = np.full(M, np.inf)  # best start among those still free of charge at the end
     tail_index = np.zeros(M, np.int32)
+    last_start = np.zeros(M, np.int64)
     first_alive = np.zeros(M, np.bool_)
     first_base = np.zeros(M)
     for s in range(M):
@@ -160,6 +186,58 @@ def best_path(
         at_end = j == n_cand
         c = end if at_end else cand_time[j]
         stop = L if at_end else cand_row[j]
+
+        # starts join the queues before anything behind them is asked for
+        if at_end or not one_a_gap or (j > 0 and cand_row[j] != cand_row[j - 1]):
+            for i in range(waiting):
+                born = j - waiting + i
+                at = cand_time[born]
+                for s in range(M):
+                    if W[i, s] == np.inf:
+                        continue
+                    base = W[i, s] - C[s]
+                    if (free_end or lam[s] * (end - at) < 1.0) and base < tail_base[s]:
+                        tail_base[s] = base
+                        tail_index[s] = born + 1
+                    n = count[s]
+                    over = 0.0
+                    if n > 0:
+                        h0 = head[s]
+                        back = (h0 + n - 1) & mask
+                        lead = q_base[s, back] - base + lam[s] * (at - q_time[s, back])  # A of the back less its own
+                        if lead <= 0.0:
+                            continue
+                        over = at + (at - q_time[s, back]) / np.expm1(lead)
+                        while n > 1 and over <= q_over[s, back]:
+                            n -= 1
+                            back = (h0 + n - 1) & mask
+                            lead = q_base[s, back] - base + lam[s] * (at - q_time[s, back])
+                            over = at + (at - q_time[s, back]) / np.expm1(lead)
+                    if n == size:
+                        wide = 2 * size
+                        w_time = np.empty((M, wide))
+                        w_base = np.empty((M, wide))
+                        w_over = np.empty((M, wide))
+                        w_index = np.empty((M, wide), np.int32)
+                        for r in range(M):
+                            for m in range(count[r]):
+                                old = (head[r] + m) & mask
+                                w_time[r, m] = q_time[r, old]
+                                w_base[r, m] = q_base[r, old]
+                                w_over[r, m] = q_over[r, old]
+                                w_index[r, m] = q_index[r, old]
+                            head[r] = 0
+                        q_time, q_base, q_over, q_index = w_time, w_base, w_over, w_index
+                        size = wide
+                        mask = size - 1
+                    new = (head[s] + n) & mask
+                    q_time[s, new] = at
+                    q_base[s, new] = base
+                    q_over[s, new] = over
+                    q_index[s, new] = born + 1
+                    count[s] = n + 1
+            waiting = 0
+
         while row < stop:
             for s in range(M):
                 x = cost[row, s]
@@ -179,7 +257,6 @@ def best_path(
                         C[s] = 0.0
             row += 1
 
-        mask = size - 1
         alive = False
         for s in range(M):
             D[s] = np.inf
@@ -204,7 +281,7 @@ def best_path(
                 if v <= D[s]:
                     D[s] = v
                     start = tail_index[s]
-                W[s] = start
+                last_start[s] = start
             else:
                 from_start[j, s] = start
             # a state that cannot be left has no end of a dwell, but lives on
@@ -217,67 +294,23 @@ def best_path(
             return np.inf
 
         for s in range(M):
-            W[s] = np.inf
+            W[waiting, s] = np.inf
         for s in range(M):
             d = D[s]
             if d < np.inf:
                 for r in range(M):
                     v = d + X[s, r]
-                    if v < W[r]:
-                        W[r] = v
+                    if v < W[waiting, r]:
+                        W[waiting, r] = v
                         from_state[j, r] = s
-
-        for s in range(M):
-            if W[s] == np.inf:
-                continue
-            base = W[s] - C[s]
-            if (free_end or lam[s] * (end - c) < 1.0) and base < tail_base[s]:
-                tail_base[s] = base
-                tail_index[s] = j + 1
-            n = count[s]
-            over = 0.0
-            if n > 0:
-                h0 = head[s]
-                back = (h0 + n - 1) & mask
-                lead = q_base[s, back] - base + lam[s] * (c - q_time[s, back])  # A of the back less its own
-                if lead <= 0.0:
-                    continue
-                over = c + (c - q_time[s, back]) / np.expm1(lead)
-                while n > 1 and over <= q_over[s, back]:
-                    n -= 1
-                    back = (h0 + n - 1) & mask
-                    lead = q_base[s, back] - base + lam[s] * (c - q_time[s, back])
-                    over = c + (c - q_time[s, back]) / np.expm1(lead)
-            if n == size:
-                wide = 2 * size
-                w_time = np.empty((M, wide))
-                w_base = np.empty((M, wide))
-                w_over = np.empty((M, wide))
-                w_index = np.empty((M, wide), np.int32)
-                for r in range(M):
-                    for i in range(count[r]):
-                        old = (head[r] + i) & mask
-                        w_time[r, i] = q_time[r, old]
-                        w_base[r, i] = q_base[r, old]
-                        w_over[r, i] = q_over[r, old]
-                        w_index[r, i] = q_index[r, old]
-                    head[r] = 0
-                q_time, q_base, q_over, q_index = w_time, w_base, w_over, w_index
-                size = wide
-                mask = size - 1
-            new = (head[s] + n) & mask
-            q_time[s, new] = c
-            q_base[s, new] = base
-            q_over[s, new] = over
-            q_index[s, new] = j + 1
-            count[s] = n + 1
+        waiting += 1
 
     best = np.inf
     for s in range(M):
         if D[s] < best:
             best = D[s]
             out[0] = s
-            out[1] = int(W[s])
+            out[1] = last_start[s]
     if best == np.inf:
         out[2] = L
     return best
