@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,8 @@ def _read_moves(allowed: Any, labels: list[Any]) -> Bools:
             f"allowed must be a {(M, M)} table of moves between the states {reprlib.repr(labels)}, or a mapping, "
             f"got shape {table.shape}."
         )
+    if table.dtype == object and all(isinstance(x, Real) for x in table.ravel().tolist()):
+        table = table.astype(np.float64)
     if table.dtype.kind not in "biuf" or not np.all(table[~np.eye(M, dtype=bool)] >= 0):
         raise ValueError(
             f"allowed must hold True and False, or numbers >= 0, got {reprlib.repr(table.tolist())}; convert the table."
