@@ -87,7 +87,9 @@ class JumpModel(ReadOut):
             order = process.emission.stable_order(trajectories.time_in_state().sum(axis=0))
             process, params = replace(process.permute(order), states=labels), params.permute(order)
             decoder = decoder._replace(params=decoder.params.permute(order), shown=decoder.shown[order])
-            trajectories = replace(trajectories, codes=np.argsort(order).astype(np.int32)[trajectories.codes])
+            if np.any(np.diff(order) < 0):  # of two equal paths a decoder takes the first, and now another comes first
+                dwells, _ = decoder.decode(sequences)
+                trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
         visits = np.bincount(trajectories.codes, minlength=len(labels))
         self.__dict__.update(
             process_=process,
