@@ -1,243 +1,228 @@
-"""One model in front: what a fitted model says of itself comes from one process; known parameters; good advice."""
+"""Whatever a fitted model says, it says of one and the same process: parts, order, trajectories, summaries.
 
-import warnings
+Each test names the planted fault that it catches; each has been seen to fail on it.
+"""
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from hypothesis import given, settings
 
 import jumpmeans as jm
-from jumpmeans.errors import PanelError, StructureWarning
+from jumpmeans.engines import Threads
+from jumpmeans.estimators import infinite, jump_model
+from jumpmeans.fit.publish import publish_trajectories
+from jumpmeans.fit.setup import make_search
+from jumpmeans.model.objective import Weights
+from jumpmeans.model.params import Params
+from jumpmeans.passes import Sequences
+from jumpmeans.passes.sweep import MAX_ROUNDS
+from test_infinite import APART
+from test_laws import ALL, SEEDS, make_panel, same_bits
 
-PROCESS = jm.Process(
-    [0.3, 0.2], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0.0, 5.0], sds=1.0)
-)  # fmt: skip
-HIDDEN, TRUTH = jm.simulate(PROCESS, 60, 15, random_state=0)
+ONE = Threads(1)
+# States that overlap, so that every weight matters to the trajectories.
+CLOSE = {
+    "direct": None,
+    "categorical": jm.emissions.Categorical([[0.75, 0.15, 0.1], [0.1, 0.8, 0.1], [0.15, 0.1, 0.75]], list("uvw")),
+    "poisson": jm.emissions.Poisson([1.0, 4.0, 10.0]),
+    "gaussian": jm.emissions.Gaussian([0.0, 2.5, 5.0], sds=1.0),
+    "laplace": jm.emissions.Laplace([0.0, 3.0, 6.0], 1.0),
+}
+# What a fit is decoded with, by hand: ζ that makes a cost -ln of a density, where it is simple enough.
+NATURAL = {
+    "direct": lambda column: 1.0,
+    "categorical": lambda column: 1.0,
+    "poisson": lambda column: 1.0,
+    "gaussian": lambda column: 1.0 / np.mean(column.sds**2),
+    "laplace": lambda column: 1.0 / np.mean(column.scales),
+}
 
 
-# --- summary ----------------------------------------------------------------------------------------------------------
+def close_panel(family, n=40):
+    """A panel of three states that overlap, half of it without values if they are seen directly."""
+    rows = [[0, 0.7, 0.3], [0.5, 0, 0.5], [0.4, 0.6, 0]]
+    states = list("abc") if family == "direct" else None
+    process = jm.Process([0.4, 0.3, 0.5], rows, emission=CLOSE[family], states=states)
+    panel, _ = jm.simulate(process, n, 15, random_state=1)
+    return jm.hold_out(panel, 0.5 if family == "direct" else 0.1, random_state=1)[0]
 
 
-def test_summary_of_hidden_states():
-    model = jm.JumpMeans(2).fit(HIDDEN)
+def model_of(family, infinite_too=False, **options):
+    """A model of about three states."""
+    states = ["a", "b", "c"] if family == "direct" else None
+    options = {"engine": ONE, "max_iter": 500} | options
+    if infinite_too:
+        return jm.InfiniteJumpMeans(emission=family, states=states, max_states=3, **options)
+    n_states = None if family == "direct" else 3
+    return jm.JumpMeans(n_states, emission=family, states=states, **{"n_init": 1} | options)
+
+
+def speaks_of_one_model(model, panel):
+    """All that a fitted model shows agrees with its process, and all of its objective with each other."""
+    process, M = model.process_, len(model.states_)
+    assert model.rates_ is process.rates
+    assert model.transition_probs_ is process.transition_probs
+    assert model.emission_ is process.emission
+    assert process.states.tolist() == model.states_.tolist() == model.trajectories_.labels.tolist()
+    if not process.emission.is_direct and hasattr(process.emission, "means"):
+        assert np.all(np.diff(process.emission.means) >= 0)
+    assert model.objective_params_.rates.shape == (M,)
+
+    assert model.n_iter_ == len(model.objective_history_) == len(model.history_)
+    np.testing.assert_array_equal(model.history_.values, model.objective_history_)
+    assert model.objective_ == model.objective_history_[-1] == model.cost_.total
+
+    same_bits(model.decode(panel), model.trajectories_)
     table = model.summary()
-    assert list(table.columns) == ["state", "shows", "mean_dwell", "time_share", "visits", "next"]
-    assert table["state"].tolist() == [0, 1] and table["next"].tolist() == ["1 100 %", "0 100 %"]
-    np.testing.assert_allclose(table["mean_dwell"], 1 / model.process_.rates)
-    found = model.trajectories_
-    np.testing.assert_allclose(table["time_share"], found.time_in_state().sum(axis=0) / found.time_in_state().sum())
-    np.testing.assert_array_equal(table["visits"], np.bincount(found.codes))
-    mean, sd = model.process_.emission.means[1], model.process_.emission.sds[1]
-    assert table["shows"][1] == f"{mean:.4g} ± {sd:.2g}"
+    share = model.trajectories_.time_in_state().sum(axis=0)
+    np.testing.assert_allclose(table["time_share"], share / share.sum(), rtol=1e-12)
+    np.testing.assert_array_equal(table["visits"], np.bincount(model.trajectories_.codes, minlength=M))
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(table["mean_dwell"], 1.0 / process.rates)
+    probs = jm.JumpMeans.from_process(process, engine=ONE).predict_proba(panel)
+    np.testing.assert_array_equal(model.predict_proba(panel), probs)
 
 
-def test_summary_names_the_unit_of_dates_and_comes_as_the_frame_that_went_in():
-    pl = pytest.importorskip("polars")
-    from datetime import date, timedelta
-
-    days = [date(2026, 1, 1) + timedelta(days=int(d)) for d in (0, 40, 90, 0, 30, 100)]
-    frame = pl.DataFrame(
-        {"id": [1, 1, 1, 2, 2, 2], "time": days, "value": ["well", "ill", "ill", "well", "well", "ill"]}
-    )
-    model = jm.JumpMeans(emission="direct").fit(jm.Panel.from_frame(frame))
-    table = model.summary()
-    assert isinstance(table, pl.DataFrame) and "mean_dwell_days" in table.columns
-    assert table["shows"].to_list() == ["ill", "well"]
-    assert isinstance(model.trajectories_.to_frame(), pl.DataFrame)
+@pytest.mark.parametrize("infinite_too", [False, True], ids=["JumpMeans", "InfiniteJumpMeans"])
+@pytest.mark.parametrize("family", ALL)
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_everything_speaks_of_one_model(family, infinite_too, seed):
+    """Caught: rates of J beside the emission of the process; an iteration that is not in the history."""
+    panel = make_panel(np.random.default_rng(seed), family, weights=True)
+    model = model_of(family, infinite_too, refine=3).fit(panel)
+    speaks_of_one_model(model, panel)
 
 
-def test_summary_of_em_counts_what_is_expected():
-    model = jm.comparators.EM(2).fit(HIDDEN)
-    table = model.summary()
-    truth = TRUTH.time_in_state().sum(axis=0)
-    np.testing.assert_allclose(table["time_share"], truth / truth.sum(), atol=0.03)
-    np.testing.assert_allclose(table["visits"].sum(), len(TRUTH.codes), rtol=0.15)
+def test_a_model_found_on_a_sample_speaks_of_the_whole(monkeypatch):
+    """Caught: the history of the search on the sample, or its objective, beside the trajectories of all rows."""
+    monkeypatch.setattr(infinite, "SEARCH_ROWS", 300)
+    model = jm.InfiniteJumpMeans(engine=ONE).fit(APART)
+    speaks_of_one_model(model, APART)
+    assert len(model.trajectories_) == APART.n_sequences
+    assert model.path_[-1].objective < 0.5 * model.objective_  # that of a quarter of the rows
 
 
-def test_an_absorbing_state_lasts_and_leads_nowhere():
-    panel = jm.Panel.from_arrays([0, 1, 2, 0, 1, 2], list("aabaab"), [0, 0, 0, 1, 1, 1])
-    model = jm.JumpMeans(emission="direct", structure=jm.Structure(absorbing=["b"])).fit(panel)
-    table = model.summary()
-    assert table["mean_dwell"][1] == np.inf and table["next"].tolist() == ["b 100 %", "none"]
+@pytest.mark.parametrize(("family", "seeds"), [("exponential", (0, 6, 10)), ("poisson", (22, 27))])
+def test_states_are_in_the_order_of_the_process(family, seeds, monkeypatch):
+    """Caught: states sorted by the means of J alone, so that those of the process read 29, 25, 34."""
+    crossed, right = 0, jump_model.close
+
+    def spy(*args):
+        nonlocal crossed
+        end = right(*args)
+        crossed += bool(np.any(np.diff(end.process.emission.means) < 0))
+        return end
+
+    monkeypatch.setattr(jump_model, "close", spy)
+    for seed in seeds:
+        panel = make_panel(np.random.default_rng(seed), family)
+        model = jm.JumpMeans(5, emission=family, n_init=1, max_iter=500, engine=ONE).fit(panel)
+        speaks_of_one_model(model, panel)
+        shown = model.predict_value(panel, "trajectory")
+        np.testing.assert_array_equal(shown, model.process_.emission.means[model.predict(panel)])
+    assert crossed >= 2  # closing steps did move states past each other here
 
 
-# --- known parameters -------------------------------------------------------------------------------------------------
+def test_of_equal_states_the_same_is_taken_again():
+    """Caught: trajectories relabelled to the order of the states, where a decode takes the first of two equal ones."""
+    panel = make_panel(np.random.default_rng(0), "bernoulli")
+    model = jm.JumpMeans(5, emission="bernoulli", n_init=1, max_iter=500, engine=ONE).fit(panel)
+    assert np.isclose(model.emission_.means[0], model.emission_.means[1], rtol=1e-12)
+    speaks_of_one_model(model, panel)
 
 
-def test_from_process_reads_out_without_a_fit():
-    model = jm.JumpMeans.from_process(PROCESS)
-    assert model.process_ is PROCESS and not hasattr(model, "objective_")
-    states = TRUTH.at(HIDDEN.times, HIDDEN.ids[HIDDEN.sequence_index])
-    assert np.mean(model.predict(HIDDEN) == states) > 0.97
-    assert 0.5 * TRUTH.n_jumps < model.decode(HIDDEN).n_jumps <= TRUTH.n_jumps
-    np.testing.assert_allclose(
-        model.predict_value(HIDDEN), model.predict_proba(HIDDEN) @ PROCESS.emission.means, rtol=1e-12
-    )
-    assert list(model.summary().columns) == ["state", "shows", "mean_dwell", "next"]
-    assert model.log_likelihood(HIDDEN) == pytest.approx(jm.comparators.EM(2).fit(HIDDEN).log_likelihood_, rel=0.02)
-    pytest.importorskip("matplotlib")
-    ax = jm.plots.plot_trajectory(model.decode(HIDDEN), 0, HIDDEN, model)
-    assert ax.get_xlabel() == "time"
+# ------------------------------------------------------------ the closing decode
 
 
-def test_from_process_decodes_as_the_fit_that_found_it():
-    """The process of a fit, given by itself, gives its trajectories: nothing else goes into them."""
-    for panel, options in ((HIDDEN, {"n_states": 2}), (jm.datasets.load_edss(), {"emission": "direct"})):
-        model = jm.JumpMeans(**options).fit(panel)
-        again = jm.JumpMeans.from_process(model.process_).decode(panel)
-        np.testing.assert_array_equal(again.codes, model.trajectories_.codes)
-        np.testing.assert_array_equal(again.start_times, model.trajectories_.start_times)
+def decoded(model, panel, xi, zeta):
+    """Trajectories under the process of a model with weights given by hand."""
+    process = model.process_
+    sequences = Sequences.of(ONE, panel, process.emission.encode(panel))
+    search = make_search("auto", "exact", "complete", process.transition_probs > 0)._replace(rounds=MAX_ROUNDS)
+    params = Params(process.rates, process.transition_probs, process.emission)
+    dwells, _ = sequences.decode(params, Weights(xi, np.atleast_1d(zeta), 0.0, 0.0, 0.0), search)
+    return publish_trajectories(panel, sequences.fetch(dwells), model.states_)
 
 
-def test_from_process_shows_its_own_symbols():
-    """Decoding under given parameters must show what these say, not what some fit did."""
-    rho = [[0.9, 0.1], [0.2, 0.8]]
-    process = jm.Process([0.2, 0.2], [[0, 1], [1, 0]], emission=jm.emissions.Categorical(rho, ["x", "y"]))
-    panel, _ = jm.simulate(process, 20, 12, random_state=1)
-    for names in (["x", "y"], ["y", "x"]):
-        told = jm.Process([0.2, 0.2], [[0, 1], [1, 0]], emission=jm.emissions.Categorical(rho, names))
-        model = jm.JumpMeans.from_process(told)
-        shown = np.array(names, dtype=object)[model.predict(panel)]
-        np.testing.assert_array_equal(model.predict_value(panel, "trajectory"), shown)
+def differ(a, b):
+    return a.codes.tolist() != b.codes.tolist() or not np.allclose(a.start_times, b.start_times)
 
 
-def test_from_process_refuses_what_it_cannot_use():
-    with pytest.raises(ValueError, match=r"process must be a jumpmeans.Process, got ndarray"):
-        jm.JumpMeans.from_process(np.eye(2))
-    with pytest.raises(ValueError, match=r"options of from_process must be among .* got \['refine'\]"):
-        jm.JumpMeans.from_process(PROCESS, refine=3)
-    with pytest.raises(ValueError, match="transition_weight must be 'auto' or a finite number >= 0, got -1"):
-        jm.JumpMeans.from_process(PROCESS, transition_weight=-1)
+@pytest.mark.parametrize("family", NATURAL)
+def test_weights_left_to_us_follow_the_densities_of_the_process(family):
+    """Caught: the closing decode with ξ = 1, or with the ζ of the descent."""
+    panel = close_panel(family)
+    model = model_of(family).fit(panel)
+    zeta = NATURAL[family](model.emission_.columns[0])
+    same_bits(decoded(model, panel, 2.0, zeta), model.trajectories_)
+    assert differ(decoded(model, panel, 1.0, zeta), model.trajectories_)
+    if family != "direct":  # a label costs nothing or everything
+        assert differ(decoded(model, panel, 2.0, 0.3 * zeta), model.trajectories_)
 
 
-# --- start ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("family", NATURAL)
+def test_weights_that_were_given_are_kept_to_the_end(family):
+    """Caught: a closing decode that takes its own ξ and ζ whatever was asked for."""
+    panel = close_panel(family)
+    for xi, zeta in ((0.4, "auto"), ("auto", 0.05), (0.4, 0.05)):
+        model = model_of(family, transition_weight=xi, emission_weight=zeta).fit(panel)
+        natural = NATURAL[family](model.emission_.columns[0])
+        used = (2.0 if xi == "auto" else xi), (natural if zeta == "auto" else zeta)
+        same_bits(decoded(model, panel, *used), model.trajectories_)
+        if family != "direct" or xi != "auto":
+            assert differ(decoded(model, panel, 2.0, natural), model.trajectories_)
 
 
-def test_start_from_a_model_or_a_process():
-    scratch = jm.JumpMeans(2).fit(HIDDEN)
-    for start in (scratch, PROCESS, jm.comparators.EM(2).fit(HIDDEN)):
-        model = jm.JumpMeans(start=start).fit(HIDDEN)
-        assert model.objective_ == pytest.approx(scratch.objective_, rel=1e-3)
-        assert model.n_iter_ <= scratch.n_iter_ + 2
-        again = clone(model)
-        assert again.start is start and again.fit(HIDDEN).objective_ == model.objective_
-    with pytest.raises(ValueError, match="n_states=3 must equal the number of states of start, got 2"):
-        jm.JumpMeans(3, start=PROCESS).fit(HIDDEN)
-    with pytest.raises(ValueError, match="start must be a Process or a fitted model with process_, got 5"):
-        jm.JumpMeans(2, start=5).fit(HIDDEN)
+@pytest.mark.parametrize("family", ALL)
+def test_trajectories_are_those_of_the_process(family, rng):
+    """Caught: trajectories decoded under a process of some steps before, as those of labels once were."""
+    panel = make_panel(rng, family, S=30, weights=True)
+    model = model_of(family).fit(panel)
+    known = jm.JumpMeans.from_process(model.process_, engine=ONE)
+    same_bits(known.decode(panel), model.trajectories_)
+    earlier = model_of(family, refine=2).fit(panel)
+    assert differ(jm.JumpMeans.from_process(earlier.process_, engine=ONE).decode(panel), model.trajectories_)
 
 
-def test_states_named_by_a_start_keep_their_names():
-    named = jm.Process(
-        [0.2, 0.3], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([5.0, 0.0], sds=1.0), states=["high", "low"]
-    )
-    model = jm.JumpMeans(start=named).fit(HIDDEN)
-    assert model.states_.tolist() == ["high", "low"] and np.all(np.diff(model.emission_.means) < 0)
+def two_columns(rng):
+    """Labels, symbols and readings of the same rows."""
+    panel = make_panel(rng, "gaussian", S=12, missing=0.0)
+    state = np.digitize(panel.values[:, 0], [2.5, 8.5])
+    symbols = np.where(rng.random(len(state)) < 0.8, state, 0)
+    return panel, state, symbols
 
 
-# --- times to read at -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("emission", "steps"),
+    [
+        ("direct", 20),
+        ("gaussian", 10),
+        ("poisson", 10),
+        ("categorical", 100),
+        (["gaussian", "categorical"], 100),
+        (["direct", "gaussian"], 20),
+    ],
+    ids=str,
+)
+def test_number_of_closing_steps(emission, steps, rng):
+    """Caught: another number of EM steps before the process is published."""
+    families = [emission] if isinstance(emission, str) else emission
+    base, state, symbols = two_columns(rng)
+    columns = {
+        "direct": state,
+        "categorical": symbols,
+        "gaussian": base.values[:, 0],
+        "poisson": rng.poisson(np.array([1.0, 6.0, 20.0])[state]),
+    }
+    values = np.column_stack([columns[family].astype(float) for family in families])
+    panel = jm.Panel.from_arrays(base.times, values, base.sequence_index)
+    n_states = None if "direct" in families else 3
 
+    def process(refine):
+        model = jm.JumpMeans(n_states, emission=emission, n_init=1, refine=refine, max_iter=500, engine=ONE)
+        return model.fit(panel).process_.generator()
 
-def test_an_early_request_changes_no_later_answer():
-    """Asking also for an early time moved the window, and with it where the initial distribution holds."""
-    panel = jm.Panel.from_arrays([2.0, 3.0, 5.0], ["a", None, "b"], [7, 7, 7])
-    model = jm.JumpMeans.from_process(jm.Process([1.0, 0.2], [[0, 1], [1, 0]], [0.9, 0.1], states=["a", "b"]))
-    late = model.predict_proba(panel, at={7: [3.5, 9.0]})
-    both = model.predict_proba(panel, at={7: [2.0, 3.5, 4.0, 9.0]})
-    np.testing.assert_allclose(both[[1, 3]], late, rtol=1e-12)
-    with pytest.raises(PanelError, match=r"must not lie before the window of their sequence, got 1.0 before 2.0 for"):
-        model.predict_proba(panel, at={7: [1.0, 3.5]})
-    with pytest.raises(PanelError, match="must not lie before the window"):
-        model.predict_value(panel, at=([7], [0.5]))
-
-
-def test_values_can_be_asked_for_at_any_time():
-    model = jm.JumpMeans(2).fit(HIDDEN)
-    at = ([0, 3], HIDDEN.times[[1, HIDDEN.offsets[3] + 2]])
-    rows = [1, HIDDEN.offsets[3] + 2]
-    for method in ("posterior", "trajectory"):
-        np.testing.assert_allclose(
-            model.predict_value(HIDDEN, method, at=at), model.predict_value(HIDDEN, method)[rows], rtol=1e-9
-        )
-
-
-# --- advice -----------------------------------------------------------------------------------------------------------
-
-
-def entries(n=100, rate=0.22):
-    """Rows at the instants of the moves: never the same state twice in a row."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for i in range(n):
-        now, s = 0.0, 0
-        for _ in range(7):
-            rows.append((i, now, "abc"[s]))
-            now, s = now + rng.exponential(1 / rate), (s + rng.integers(1, 3)) % 3
-    ids, times, values = zip(*rows, strict=True)
-    return jm.Panel.from_arrays(times, values, ids)
-
-
-def test_rates_that_run_away_are_told():
-    with pytest.warns(ConvergenceWarning, match="rate of state '[abc]' is .* and still rises by .*refine='converged'"):
-        jm.JumpMeans(emission="direct").fit(entries())
-
-
-def test_no_word_where_closing_steps_have_settled():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        jm.JumpMeans(emission="direct").fit(jm.datasets.load_edss())
-
-
-def test_refine_converged_is_maximum_likelihood():
-    """A long window after the last look: twenty steps are not enough, and say so; the maximum is that of EM."""
-    process = jm.Process([0.1, 0.15], [[0, 1], [1, 0]], states=["a", "b"])
-    panel, _ = jm.simulate(process, 50, 10, random_state=0)
-    frame = panel.to_frame()
-    wide = jm.Panel.from_arrays(
-        frame["time"], frame["value"], frame["id"], end_times=50.0 * panel.end_times[panel.sequence_index]
-    )
-    with pytest.warns(ConvergenceWarning, match="process_ is not at the maximum of the likelihood"):
-        jm.JumpMeans(emission="direct").fit(wide)
-    model = jm.JumpMeans(emission="direct", refine="converged").fit(wide)
-    best = jm.comparators.EM(emission="direct").fit(wide)
-    np.testing.assert_allclose(model.rates_, best.rates_, rtol=1e-4)
-    assert model.log_likelihood(wide) == pytest.approx(best.log_likelihood_, rel=1e-8)
-
-
-def test_a_state_that_no_row_follows_is_named():
-    process = jm.Process(
-        [0.3, 0.3, 0.0], [[0, 0.6, 0.4], [0.5, 0, 0.5], [0, 0, 0]], [1, 0, 0], states=["a", "b", "dead"]
-    )
-    panel, _ = jm.simulate(process, 30, 8, random_state=3)
-    # nobody is seen again after death
-    rows = panel.to_frame()
-    dead = rows["value"] == "dead"
-    rows = rows[~dead.groupby(rows["id"]).shift(fill_value=False)]
-    panel = jm.Panel.from_frame(rows)
-    ended = int((rows["value"] == "dead").sum())
-    with pytest.warns(StructureWarning, match=rf"no row ever follows state 'dead', in which {ended} sequences end"):
-        jm.JumpMeans(emission="direct", refine=0).fit(panel)
-    with pytest.warns(StructureWarning, match=r"Structure\(absorbing=\['dead'\]\)"):
-        jm.InfiniteJumpMeans(emission="direct", refine=0).fit(panel)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = jm.JumpMeans(emission="direct", structure=jm.Structure(absorbing=["dead"])).fit(panel)
-    alive = model.predict_proba(panel, at={int(panel.ids[0]): [1e6]})
-    assert alive[0, 2] == pytest.approx(1.0)
-
-
-# --- weights ----------------------------------------------------------------------------------------------------------
-
-
-def test_weights_that_are_shares():
-    """Weights that sum to 1 or less are shares of the sequences: rates do not run off with the scale."""
-    process = jm.Process([0.2, 0.3], [[0, 1], [1, 0]], states=["a", "b"])
-    panel, _ = jm.simulate(process, 100, 10, random_state=0)
-    frame = panel.to_frame()
-    plain = jm.JumpMeans(emission="direct").fit(panel)
-    for scale in (1e-18, 1e-3):
-        shares = jm.Panel.from_arrays(frame["time"], frame["value"], frame["id"], weights=np.full(1000, scale))
-        model = jm.JumpMeans(emission="direct").fit(shares)
-        np.testing.assert_allclose(model.rates_, plain.rates_, rtol=1e-9)
-        assert model.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    np.testing.assert_array_equal(process("auto"), process(steps))
+    for other in (steps - 1, steps + 1):
+        assert not np.array_equal(process("auto"), process(other))

@@ -91,7 +91,9 @@ class JumpModel(ReadOut):
             order = process.emission.stable_order(trajectories.time_in_state().sum(axis=0))
             process, params = replace(process.take(order), states=labels), params.take(order)
             decoder = decoder._replace(params=decoder.params.take(order), shown=decoder.shown[order])
-            trajectories = replace(trajectories, codes=np.argsort(order).astype(np.int32)[trajectories.codes])
+            if np.any(np.diff(order) < 0):  # of two equal paths a decoder takes the first, and now another comes first
+                dwells, _ = decoder.decode(sequences)
+                trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
         visits = np.bincount(trajectories.codes, minlength=len(labels))
         self.__dict__.update(
             process_=process,
