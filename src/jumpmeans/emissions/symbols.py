@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 # Default pseudo-count of a symbol, as a share of the mean count: hard assignment makes noisy symbols look certain.
 EVEN_SHARE = 1.0
-# Labels that a column may have: tables grow with the square of their number, and time with its cube.
-MOST_LABELS = 500
+# Symbols that a column may have: the start of a fit has a coordinate for each.
+MOST_SYMBOLS = 500
+# Labels that are states: tables and time grow with the cube of their number; with so many a pass takes some seconds.
+MOST_LABELS = 200
 # A column of numbers that are not whole looks continuous if it has more distinct values than this, and few repeat.
 MOST_ODD_NUMBERS = 20
 
@@ -196,7 +198,7 @@ class Categorical(LabelColumn):
                 f"column {panel.columns[d]!r} must hold at least one symbol for emission 'categorical', got none; "
                 "check that the right column was named."
             )
-        check_labels(panel, d, symbols, cls.name)
+        check_labels(panel, d, symbols, cls.name, MOST_SYMBOLS)
         if pseudo_count is None:
             present = np.isfinite(panel.values[:, d])
             pseudo_count = (
@@ -329,16 +331,16 @@ def distinct(name: str, labels: Any) -> NDArray[Any]:
     return array
 
 
-def check_labels(panel: Panel, d: int, labels: NDArray[Any], family: str, looks: bool = True) -> None:
-    """Refuse more labels than tables can be made for and, if `looks`, a column that looks like measurements."""
+def check_labels(panel: Panel, d: int, labels: NDArray[Any], family: str, most: int, looks: bool = True) -> None:
+    """Refuse more labels than can be handled and, if `looks`, a column that looks like measurements."""
     N = len(labels)
     hint = (
         "for measurements use emission='gaussian', 'student' or 'lognormal' (counts: 'poisson'), or cut them into "
         "bins; of labels, merge the rare ones"
     )
-    if N > MOST_LABELS:
+    if N > most:
         raise PanelError(
-            f"column {panel.columns[d]!r} must hold at most {MOST_LABELS} labels for emission {family!r}, got {N}: "
+            f"column {panel.columns[d]!r} must hold at most {most} labels for emission {family!r}, got {N}: "
             f"{first_few(labels.tolist())}; {hint}."
         )
     if looks and N > MOST_ODD_NUMBERS and labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):

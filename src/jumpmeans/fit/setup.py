@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, weighted_median
 from ..data.panel import Panel
 from ..emissions import Family, Record, find_families
-from ..emissions.symbols import check_labels
+from ..emissions.symbols import MOST_LABELS, check_labels
 from ..errors import first_few
 from ..model.structure import jumps_needed
 from ..passes.sweep import BEAM_PER_GAP, Search
@@ -61,7 +61,7 @@ def direct_labels(panel: Panel, d: int, n_states: int | None, states: Sequence[A
             f"column {panel.columns[d]!r} must hold at least one label for emission 'direct', got none; "
             "check the column, or name the labels by states=[...]."
         )
-    check_labels(panel, d, labels, "direct", looks=states is None)
+    check_labels(panel, d, labels, "direct", MOST_LABELS, looks=states is None)
     if n_states is not None and n_states != len(labels):
         raise ValueError(
             f"n_states={n_states} must equal the number of labels, got {len(labels)}: {first_few(labels.tolist())}; "
