@@ -21,7 +21,7 @@ def is_missing(x: Any) -> bool:
     """Whether a Python object stands for nothing: None, NaN or NaT of any kind, pandas' NA, a masked element."""
     if x is None or x is np.ma.masked:
         return True
-    if isinstance(x, str | bytes | Integral):
+    if type(x) in (str, int, bool):  # the usual ones, and the check below is slow
         return False
     try:
         return bool(x != x)
@@ -123,10 +123,10 @@ def read_numbers(column: Any, name: str) -> Floats:
 
 def exact_floats(array: AnyArray, name: str) -> Floats:
     """Numbers (and None) as float64; an integer that would be rounded is refused."""
-    if array.dtype == object:
-        floats = np.array([_float(x) for x in array.tolist()], dtype=np.float64)
-    else:
-        floats = array.astype(np.float64)
+    try:
+        floats = array.astype(np.float64)  # None becomes NaN
+    except OverflowError:
+        floats = np.array([_float(x) for x in array.tolist()])
     for row, x in _large_integers(array, floats):
         if np.isinf(floats[row]) or int(floats[row]) != x:
             raise PanelError(

@@ -8,6 +8,8 @@ import gzip
 import zlib
 from collections.abc import Sequence
 from io import StringIO
+from itertools import islice
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,13 @@ from ..arrays import AnyArray
 from ..errors import MissingExtraError, PanelError, nearest
 from .building import Roles, build
 from .panel import Panel
-from .text import Fields, key_column, number_column, text_column, value_column
+from .text import Fields, key_column, number_column, time_column, value_column
 
 LARGEST_UNPACKED = 1 << 30
 """Bytes that a gzip file may unpack to; a small file can hold far more than memory does."""
 
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of such files
+_LINES_AT_ONCE = 500  # more would make Python look for garbage among all fields, over and over
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -120,7 +123,7 @@ def _read_text(path: Path, delimiter: str, roles: Roles, missing: Sequence[str] 
         if name in (roles.id, roles.group):
             columns[name] = key_column(column)
         elif name in (roles.time, roles.start, roles.end):
-            columns[name] = text_column(column)
+            columns[name] = time_column(column)
         elif name in roles.value:
             columns[name] = value_column(column, name, decided=missing is not None)
         else:
@@ -134,23 +137,27 @@ def _split(path: Path, text: str, delimiter: str, roles: Roles) -> dict[str, lis
     try:
         header = next(line for line in reader if line)
         roles.check(header)
-        places = {name: header.index(name) for name in roles.names()}
-        out: dict[str, list[str]] = {name: [] for name in places}
-        adders = [(out[name].append, place) for name, place in places.items()]
-        for line in reader:
-            if len(line) == len(header):
-                for add, place in adders:
-                    add(line[place])
-            elif line:
-                raise PanelError(
-                    f"every line of {str(path)!r} must have as many fields as its header, {len(header)}, got "
-                    f"{len(line)} on line {reader.line_num}; mend that line."
-                )
+        out: dict[str, list[str]] = {name: [] for name in roles.names()}
+        while batch := list(islice(reader, _LINES_AT_ONCE)):
+            lines = [line for line in batch if line]
+            if set(map(len, lines)) - {len(header)}:
+                raise _bad_line(path, text, delimiter, len(header))
+            for name, fields in out.items():
+                fields.extend(map(itemgetter(header.index(name)), lines))
     except csv.Error as error:
         raise PanelError(
             f"{str(path)!r} must be a table with closed quotes, but is not on line {reader.line_num}: {error}."
         ) from None
     return out
+
+
+def _bad_line(path: Path, text: str, delimiter: str, n_fields: int) -> PanelError:
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = next(line for line in reader if line and len(line) != n_fields)
+    return PanelError(
+        f"every line of {str(path)!r} must have as many fields as its header, {n_fields}, got {len(line)} on line "
+        f"{reader.line_num}; mend that line."
+    )
 
 
 def _unpack(path: Path) -> bytes:

@@ -15,6 +15,7 @@ from ..errors import PanelError, shorten
 NUMBER = re.compile(
     r"\s*[+-]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)\s*", re.IGNORECASE
 )
+_LONG = re.compile(r"\s*[+-]?[0-9]{16,400}\s*")  # an integer that float64 might round
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as an id is written, within int64
 _NOTHING = {"na", "n/a", "nan", "none", "null"}  # how programs write that there is no number
 _BOOLEANS = {"true": True, "false": False}
@@ -23,16 +24,24 @@ Fields = Sequence[str | None]
 """What stands in a column of a file, None where a field is empty."""
 
 
-def parse_number(text: str) -> float | int:
-    """A number; an integer that float64 might round stays an integer."""
-    digits = text.strip().lstrip("+-")
-    return int(text) if 15 < len(digits) < 400 and digits.isdigit() else float(text)
+def read_numbers(fields: Fields) -> AnyArray | None:
+    """Numbers, NaN where a field is empty; objects if an integer is so long that float64 might round it.
+
+    None if some field is not a number.
+    """
+    present = [x for x in fields if x is not None]
+    if not all(map(NUMBER.fullmatch, present)):
+        return None
+    if any(map(_LONG.fullmatch, present)):
+        return _objects([None if x is None else int(x) if _LONG.fullmatch(x) else float(x) for x in fields])
+    return np.array([np.nan if x is None else float(x) for x in fields])
 
 
 def key_column(fields: Fields) -> AnyArray:
     """Integers if every field is written as one, so that 007 is not 7; else the text."""
-    whole = all(x is not None and _INTEGER.fullmatch(x) for x in fields)
-    return np.array(list(map(int, fields)), np.int64) if whole else text_column(fields)  # type: ignore[arg-type]
+    if None in fields or not all(map(_INTEGER.fullmatch, fields)):  # type: ignore[arg-type]
+        return _objects(list(fields))
+    return np.array(list(map(int, fields)), np.int64)  # type: ignore[arg-type]
 
 
 def value_column(fields: Fields, name: str, decided: bool) -> AnyArray:
@@ -40,10 +49,11 @@ def value_column(fields: Fields, name: str, decided: bool) -> AnyArray:
 
     A word for nothing among numbers may be a missing one or a label: it is refused until the caller has `decided`.
     """
+    numbers = read_numbers(fields)
+    if numbers is not None:
+        return numbers
     present = [x for x in fields if x is not None]
     words = [x for x in present if not NUMBER.fullmatch(x)]
-    if not words:
-        return _objects([None if x is None else parse_number(x) for x in fields])
     if not decided and len(words) < len(present) and all(x.strip().lower() in _NOTHING for x in words):
         word = words[0]
         raise PanelError(
@@ -52,20 +62,22 @@ def value_column(fields: Fields, name: str, decided: bool) -> AnyArray:
         )
     if all(x.lower() in _BOOLEANS for x in present):
         return _objects([None if x is None else _BOOLEANS[x.lower()] for x in fields])
-    return text_column(fields)
+    return _objects(list(fields))
 
 
 def number_column(fields: Fields, name: str) -> AnyArray:
     """Numbers; anything else is refused."""
-    for row, x in enumerate(fields):
-        if x is not None and not NUMBER.fullmatch(x):
-            raise PanelError(f"{name} must be numbers, got {shorten(repr(x))} at row {row}; correct it.")
-    return _objects([None if x is None else parse_number(x) for x in fields])
+    numbers = read_numbers(fields)
+    if numbers is None:
+        row, word = next((i, x) for i, x in enumerate(fields) if x is not None and not NUMBER.fullmatch(x))
+        raise PanelError(f"{name} must be numbers, got {shorten(repr(word))} at row {row}; correct it.")
+    return numbers
 
 
-def text_column(fields: Fields) -> AnyArray:
-    """The text, None where a field is empty."""
-    return _objects(list(fields))
+def time_column(fields: Fields) -> AnyArray:
+    """Numbers if every field is one, else the text, to be read as dates."""
+    numbers = read_numbers(fields)
+    return _objects(list(fields)) if numbers is None else numbers
 
 
 def _objects(items: list[Any]) -> AnyArray:

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import AnyArray, Floats
 from ..errors import PanelError, shorten
 from .columns import as_series, exact_floats, is_number, read_column
-from .text import NUMBER, parse_number
+from .text import NUMBER, read_numbers
 
 DAY = np.timedelta64(1, "D")
 
@@ -80,15 +80,21 @@ def _read_text(items: list[Any]) -> list[Any]:
     rows = [i for i, x in enumerate(items) if isinstance(x, str)]
     if not rows:
         return items
-    strays = [i for i in rows if not NUMBER.fullmatch(items[i])]
-    if strays and len(strays) < len(rows):
-        row = strays[0]
-        raise PanelError(
-            f"times must be all numbers or all ISO dates, got {shorten(repr(items[row]))} at row {row}; mend it."
-        )
+    texts = [items[i] for i in rows]
+    numbers = read_numbers(texts)
+    if numbers is None:
+        strays = [i for i in rows if not NUMBER.fullmatch(items[i])]
+        if len(strays) < len(rows):
+            row = strays[0]
+            raise PanelError(
+                f"times must be all numbers or all ISO dates, got {shorten(repr(items[row]))} at row {row}; mend it."
+            )
+    read = [_parse_date(x, i) for x, i in zip(texts, rows, strict=True)] if numbers is None else numbers.tolist()
+    if len(rows) == len(items):
+        return read
     out = list(items)
-    for i in rows:
-        out[i] = _parse_date(items[i], i) if strays else parse_number(items[i])
+    for i, x in zip(rows, read, strict=True):
+        out[i] = x
     return out
 
 
