@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few data sets and settings: minutes instead of an hour")
     parser.add_argument("--any-code", action="store_true", help="keep finished tasks of earlier code, too")
     parser.add_argument("--jobs", type=int, help="tasks at a time; all cores by default")
+    parser.add_argument("--method", action="append", help="of table1 only these; the others stay as in its results")
     parser.add_argument("--estimate", action="store_true", help="only print what is left to do")
     options = parser.parse_args()
     unknown = [item for item in options.items if item not in ITEMS]
@@ -40,13 +41,24 @@ def main() -> None:
     made = versions()
     scripts = {item: importlib.import_module(item) for item in chosen}
     work = {item: script.tasks(options.quick) for item, script in scripts.items()}
+    kept = None
+    if options.method:
+        if chosen != ["table1"]:
+            parser.error("--method goes with the item table1 alone")
+        work["table1"] = [task for task in work["table1"] if task.settings["method"] in options.method]
+        kept = json.loads((folder / "table1.json").read_text())
     stores = {item: Store(item, any_code=options.any_code) for item in chosen}
     with pool(options.jobs) as workers:
         for item in run_tasks(work, stores, workers):
             found = stores[item].results(work[item])
             seconds = sum(result["task_seconds"] for result in found)
             head = {"quick": options.quick, "versions": made, "cpu_seconds": seconds, "n_tasks": len(found)}
-            write_json(folder / f"{item}.json", {**head, **scripts[item].collect(work[item], found)})
+            if kept is not None:  # what was not run again is as old as it was
+                head = {**{key: kept[key] for key in head}, "again": {"methods": options.method, "versions": made}}
+                collected = scripts[item].collect(work[item], found, kept)
+            else:
+                collected = scripts[item].collect(work[item], found)
+            write_json(folder / f"{item}.json", {**head, **collected})
             scripts[item].draw(json.loads((folder / f"{item}.json").read_text()), folder)
             print(f"{item}: {folder.name}/{item}.json")
     page = folder / "reproduction.md" if options.quick else report.PAGE

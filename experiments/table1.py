@@ -43,23 +43,32 @@ def n_sets(name: str, quick: bool) -> int:
     return 5 if quick else 50 if name == "icu" else 100
 
 
-def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
+def collect(work: list[Task], found: list[dict[str, Any]], before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Results of all tasks; of methods that no task is about, those of an earlier run stay."""
     sets = {}
     for name in METHODS:
         own = [
             (task.settings, result) for task, result in zip(work, found, strict=True) if task.settings["set"] == name
         ]
-        sets[name] = summarise(name, own)
+        sets[name] = summarise(name, own, None if before is None else before["sets"][name])
     return {"iterations": ITERATIONS, "sets": sets}
 
 
-def summarise(name: str, own: list[tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, Any]:
+def summarise(
+    name: str, own: list[tuple[dict[str, Any], dict[str, Any]]], before: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Errors of one kind of data by method, their means, the gap recovered, and paired intervals."""
     errors: dict[str, list[float]] = {}
     seconds: dict[str, list[float]] = {}
     per_iteration: dict[str, list[float]] = {}
     n_states: dict[str, list[int]] = {}
     out: dict[str, Any] = {"title": SETS[name].title, "held_out": SETS[name].held_out}
+    medians: tuple[dict[str, float], ...] = ({}, {})
+    states_before: dict[str, list[int]] = {}
+    if before is not None:
+        errors |= {key: values for key, values in before["errors"].items() if not began(key, own)}
+        medians = (before["median_seconds"], before["median_seconds_per_iteration"])
+        states_before = before["n_states"]
     for settings, result in own:
         method = settings["method"]
         for key, value in result["errors"].items():
@@ -70,7 +79,9 @@ def summarise(name: str, own: list[tuple[dict[str, Any], dict[str, Any]]]) -> di
             per_iteration.setdefault(method, []).append(result["per_iteration"])
         if "n_states" in result:
             n_states.setdefault(method, []).append(result["n_states"])
-    if name == "icu":
+    if name == "icu" and before is not None and not began("em_numbers", own):
+        out["em_numbers"] = before["em_numbers"]
+    elif name == "icu":
         out["em_numbers"] = numbers_of_states(
             [result for settings, result in own if settings["method"] == "em_numbers"]
         )
@@ -85,11 +96,18 @@ def summarise(name: str, own: list[tuple[dict[str, Any], dict[str, Any]]]) -> di
         "means": means,
         "recovered": {key: recovered(baseline, means[key]["mean"], limit) for key in mine if baseline != limit},
         "paired": {key: compare(errors, key) for key in mine},
-        "median_seconds": {key: float(np.median(values)) for key, values in seconds.items()},
-        "median_seconds_per_iteration": {key: float(np.median(values)) for key, values in per_iteration.items()},
-        "n_states": n_states,
+        "median_seconds": medians[0] | {key: float(np.median(values)) for key, values in seconds.items()},
+        "median_seconds_per_iteration": medians[1]
+        | {key: float(np.median(values)) for key, values in per_iteration.items()},
+        "n_states": states_before | n_states,
         "errors": errors,
     }
+
+
+def began(key: str, own: list[tuple[dict[str, Any], dict[str, Any]]]) -> bool:
+    """Whether a result is of a method that was run now."""
+    methods = {settings["method"] for settings, _ in own}
+    return key in methods or key.split("_")[0] in methods & set(JUMP_MEANS)
 
 
 def numbers_of_states(found: list[dict[str, Any]]) -> dict[str, Any]:
