@@ -46,12 +46,15 @@ def is_finite(value: Any) -> bool:
         return False
 
 
-def count(least: int = 1) -> Rule:
-    """A whole number that is not too small."""
-    return Rule(
-        f"an integer of at least {least}",
-        lambda value: isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and int(value) >= least,
-    )
+def count(least: int = 1, most: int | None = None) -> Rule:
+    """A whole number that is neither too small nor too large."""
+    what = f"an integer of at least {least}" if most is None else f"an integer from {least} to {most}"
+
+    def holds(value: Any) -> bool:
+        whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+        return whole and int(value) >= least and (most is None or int(value) <= most)
+
+    return Rule(what, holds)
 
 
 def number(above: float | None = None, least: float | None = None) -> Rule:

@@ -15,6 +15,7 @@ from ..arrays import Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
+from ..estimators.jump_model import MOST_STATES
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
 from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
 from ..fit.setup import check_distinct, states_and_emission, typical_gap
@@ -100,7 +101,7 @@ class EM(ReadOut):
     n_iter_: int
     converged_: bool
     rules: ClassVar[dict[str, Rule]] = {
-        "n_states": none | count(),
+        "n_states": none | count(most=MOST_STATES),
         "emission": families,
         "states": state_labels,
         "structure": none | instance(Structure),

@@ -14,6 +14,7 @@ from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..emissions.priors import ColumnPrior, draw_rows
 from ..engines import get_engine
+from ..estimators.jump_model import MOST_STATES
 from ..estimators.read_out import all_at_once, as_panel, explained
 from ..fit.setup import states_and_emission, typical_gap
 from ..fit.start import start_emission
@@ -102,7 +103,7 @@ class Gibbs(SampledReadOut):
     """
 
     rules: ClassVar[dict[str, Rule]] = {
-        "n_states": none | count(),
+        "n_states": none | count(most=MOST_STATES),
         "emission": families,
         "states": state_labels,
         "structure": none | instance(Structure),

@@ -37,7 +37,7 @@ from ..model.structure import Structure
 from ..options import Rule, check_options, choice, count, flag, instance, listed, none
 from ..passes import Block, Dwells, Sequences
 from ..progress import status
-from .jump_model import REMEDY, SHARED, WHY, JumpModel, weight
+from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, weight
 from .read_out import as_panel, explained
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
@@ -126,14 +126,14 @@ n_iter_, converged_, history_
     """
 
     rules: ClassVar[dict[str, Rule]] = SHARED | {
-        "max_states": count(),
+        "max_states": count(most=MOST_STATES),
         "state_cost": weight,
         "shared_row_weight": weight,
         "prior_time": weight,
         "objective": choice("corrected", "printed", "integrated"),
         "moves": choice("all", "paper") | listed(choice(*MOVES), f"a list from {list(MOVES)}", least=0),
         "check": flag,
-        "start_states": count(),
+        "start_states": count(most=MOST_STATES),
         "structure": none | instance(Structure),
     }
     n_states_: int

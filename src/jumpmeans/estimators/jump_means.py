@@ -34,7 +34,7 @@ from ..model.structure import Structure
 from ..options import Rule, auto, check_options, choice, count, instance, listed, none, number
 from ..passes import Sequences
 from ..progress import status
-from .jump_model import REMEDY, SHARED, WHY, JumpModel, weight
+from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, weight
 from .read_out import as_panel, explained
 
 # What a model of known parameters still has to be told.
@@ -127,7 +127,7 @@ class JumpMeans(JumpModel):
     """
 
     rules: ClassVar[dict[str, Rule]] = SHARED | {
-        "n_states": none | count(),
+        "n_states": none | count(most=MOST_STATES),
         "prior_dwell_count": weight,
         "prior_dwell_time": weight,
         "pseudo_count": weight | listed(number(least=0), "a pair of them", 2, 2),

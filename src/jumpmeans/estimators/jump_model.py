@@ -24,6 +24,8 @@ from ..passes import Dwells, Sequences
 from .read_out import Occupancy, ReadOut, explained
 
 weight = auto | number(least=0)
+# Beyond these, tables of states and candidates for jumps would ask for more memory than there is.
+MOST_STATES, MOST_JUMPS = 1000, 1000
 # Rules of the options that both models have.
 SHARED: dict[str, Rule] = {
     "emission": families,
@@ -32,7 +34,7 @@ SHARED: dict[str, Rule] = {
     "emission_weight": weight | listed(weight, "a list of them, one for each column"),
     "max_iter": count(),
     "tol": number(least=0),
-    "jumps_per_gap": auto | count(),
+    "jumps_per_gap": auto | count(most=MOST_JUMPS),
     "search": choice("exact", "beam"),
     "first_dwell": choice("complete", "running"),
     "refine": auto | choice("converged") | count(0),

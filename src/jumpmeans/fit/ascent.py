@@ -191,7 +191,7 @@ def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: boo
         history.add(here.log_lik)
         if settled and plain:
             return Climb(here, history, True)
-        if (here.process.rates * task.shortest_gap > STOP_RATE).any() and np.isfinite(task.shortest_gap):
+        if runs_away(here.process, task.shortest_gap, STOP_RATE).any():
             break
         plain = settled  # the last word is an EM step's
     return Climb(here, history, False)
@@ -227,9 +227,16 @@ def opened(process: Process, moves: Bools, gap: float) -> Process:
     )
 
 
+def runs_away(process: Process, shortest: float, largest: float) -> Bools:
+    """(M,) whether a state is left more often than `largest` times in the shortest gap, if there is any gap."""
+    if not np.isfinite(shortest):
+        return np.zeros(len(process.rates), dtype=bool)
+    return np.asarray(process.rates > largest / shortest)
+
+
 def warn_if_endless(process: Process, shortest: float) -> bool:
     """Whether a rate has run so high that the data cannot tell it from infinity; a warning then names the state."""
-    endless = (process.rates * shortest > LARGEST_RATE) & np.isfinite(shortest)
+    endless = runs_away(process, shortest, LARGEST_RATE)
     if not endless.any():
         return False
     s = int(np.argmax(np.where(endless, process.rates, 0.0)))
