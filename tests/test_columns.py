@@ -59,6 +59,11 @@ def test_what_stands_for_nothing_is_missing(values, expected):
     assert read(values) == expected
 
 
+@pytest.mark.skipif(not hasattr(pl, "Int128"), reason="this polars has no integers of 128 bits")
+def test_integers_of_128_bits():
+    assert read(pl.Series([3, None], dtype=pl.Int128)) == [3.0, None]
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
@@ -247,6 +252,7 @@ def test_durations_are_days(table):
         [dt.timedelta(hours=12), dt.timedelta(days=2)],
         pd.to_timedelta(["12h", "2D"]),
         np.array([12, 48], "m8[h]"),
+        np.array([np.timedelta64(12, "h"), dt.timedelta(days=2)], dtype=object),
     ],
 )
 def test_durations_in_arrays(times):
@@ -318,6 +324,8 @@ def test_a_model_of_numbers_refuses_dates():
         ((np.array(5.0), [1, 2], [1, 1]), r"times must be a sequence with one entry per row, got array\(5\.\)"),
         (([0, 1], np.zeros((2, 0)), [1, 1]), r"values must have at least one column, got shape \(2, 0\)"),
         (([0, 1], [[1], [1, 2]], [1, 1]), r"values must have rows of equal length, got a ragged list"),
+        (([0, 1], None, [1, 1]), r"values must have shape \(n,\) or \(n, D\), got \(\)"),
+        (([0, 1], [1, 2], [np.timedelta64(1, "D"), 1]), r"ids must be all integers or all strings, got"),
         (([0, 1], 3.0, [1, 1]), r"values must have shape \(n,\) or \(n, D\), got \(\)"),
     ],
 )
@@ -329,6 +337,10 @@ def test_wrong_shapes_of_arrays(arguments, message):
 def test_weights_of_two_dimensions():
     with pytest.raises(PanelError, match=r"weights must be one-dimensional.*got shape \(2, 1\)"):
         Panel.from_arrays([0, 1], [1, 2], [1, 1], weights=[[1], [1]])
+    with pytest.raises(PanelError, match=r"weights must be numbers, got object values such as 'heavy'"):
+        Panel.from_arrays([0, 1], [1, 2], [1, 1], weights=["heavy", 10**400])
+    with pytest.raises(PanelError, match=r"times must have rows of equal length, got a ragged list"):
+        Panel.from_arrays([0, 1], [1, 2], [1, 1], start_times=[0, [0, 1]])
     with pytest.raises(PanelError, match=r"weights must be numbers, got datetime64\[D\] values"):
         Panel.from_arrays([0, 1], [1, 2], [1, 1], weights=np.array(["2024-01-01"] * 2, "M8[D]"))
 

@@ -452,7 +452,7 @@ def test_bad_rows(table, change, message):
         ({"time": [dt.date(2024, 1, 1), AWARE, AWARE]}, r"all have a time zone or all have none"),
         ({"time": [0.5, NAIVE, NAIVE]}, r"times must be all dates or all numbers, got both"),
         ({"time": [dt.date(3000, 1, 1)] * 3}, r"dates must lie in the years 1678 to 2261, got 3000-01-01"),
-        ({"time": [dt.timedelta(1), NAIVE, NAIVE]}, r"times must be all dates or all timedeltas, got both"),
+        ({"time": [dt.timedelta(1), NAIVE, NAIVE]}, r"times must be all dates or all durations, got both"),
         ({"time": [0, "2024-01-01", 1]}, r"times must be all dates or all numbers, got both"),
         ({"time": [{}, 1, 2]}, r"numbers, dates or durations, got \{\} at row 0; convert the column"),
     ],

@@ -103,7 +103,7 @@ def encode_times(times: Any, clock: Clock | None) -> Floats:
 
     A scalar gives a scalar.
     """
-    if not isinstance(as_series(times), nw.Series) and np.ndim(times) == 0:
+    if not isinstance(as_series(times), nw.Series | list | tuple) and np.ndim(times) == 0:
         scalar: Floats = encode_times(np.asarray(times)[None], clock)[0]
         return scalar
     if clock is not None and read_column(times, "times").dtype.kind not in "iuf":

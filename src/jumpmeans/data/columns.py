@@ -32,8 +32,8 @@ def is_missing(x: Any) -> bool:
 
 
 def is_number(kind: type) -> bool:
-    """Whether objects of this type are numbers; booleans are labels."""
-    return issubclass(kind, Real | Decimal) and not issubclass(kind, bool | np.bool_)
+    """Whether objects of this type are numbers; booleans are labels, and numpy's durations are no integers to us."""
+    return issubclass(kind, Real | Decimal) and not issubclass(kind, bool | np.bool_ | np.timedelta64)
 
 
 def as_series(column: Any) -> Any:
@@ -66,9 +66,11 @@ def read_table(values: Any) -> list[Any]:
 
 
 def _of_series(series: Any) -> AnyArray:
-    dtype, missing = series.dtype, series.is_null().to_numpy()
-    # As an array, integers with gaps would be rounded, and a missing category of pyarrow would be some other one.
-    listed = dtype in (nw.Categorical, nw.Enum) or (dtype.is_integer() and missing.any())
+    dtype = series.dtype
+    missing = np.False_ if dtype == nw.Object else series.is_null().to_numpy()
+    # As an array, integers with gaps would be rounded, a missing category of pyarrow would be some other one, and
+    # integers of 128 bits have none.
+    listed = dtype in (nw.Categorical, nw.Enum, nw.Int128) or (dtype.is_integer() and missing.any())
     array: AnyArray = np.array(series.to_list(), dtype=object) if listed else series.to_numpy()
     return array if array.dtype.kind in "iufbmM" else _with_none(array, missing)
 
@@ -101,7 +103,7 @@ def _of_sequence(column: Any, name: str) -> AnyArray:
 def _with_none(objects: AnyArray, missing: Any) -> AnyArray:
     """A copy with None where an object is, or is said to be, missing."""
     out = np.array(objects, dtype=object)
-    out[np.frompyfunc(is_missing, 1, 1)(out).astype(bool) | missing] = None
+    out[np.asarray(np.frompyfunc(is_missing, 1, 1)(out), dtype=bool) | missing] = None
     return out
 
 
@@ -116,7 +118,7 @@ def read_numbers(column: Any, name: str) -> Floats:
     try:
         if array.dtype.kind not in "mM":
             return array.astype(np.float64)  # booleans, and numbers written as text
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise PanelError(f"{name} must be numbers, got {array.dtype} values such as {shorten(repr(array[0]))}.")
 
@@ -172,7 +174,7 @@ def read_keys(column: Any, name: str) -> tuple[AnyArray, Ints]:
         items = [int(x) if x.is_integer() else None if x != x else x for x in items]
     first_rows: dict[str, int] = {}
     for kind in set(map(type, items)) - {type(None)}:
-        integer = issubclass(kind, Integral) and not issubclass(kind, bool)
+        integer = issubclass(kind, Integral) and is_number(kind)
         word = "string" if issubclass(kind, str) else "integer" if integer else kind.__name__
         first_rows[word] = next(i for i, x in enumerate(items) if type(x) is kind)
     if len(first_rows) > 1 or not first_rows.keys() <= {"integer", "string"}:

@@ -57,22 +57,27 @@ def _bad_year(got: Any, row: int) -> PanelError:
 
 def _read_objects(array: AnyArray) -> tuple[AnyArray, str | None]:
     items = _read_text(array.tolist())
-    families = {
-        kind: "number" if is_number(kind) else next((f.__name__ for f in (date, timedelta) if issubclass(kind, f)), "")
-        for kind in set(map(type, items)) - {type(None)}
-    }
-    wrong = [kind for kind, family in families.items() if not family]
+    families = {kind: _family(kind) for kind in set(map(type, items)) - {type(None)}}
+    wrong = [kind for kind, family in families.items() if family is None]
     if wrong:
         row = next(i for i, x in enumerate(items) if type(x) is wrong[0])
         raise PanelError(f"times must be {_KINDS}, got {shorten(repr(items[row]))} at row {row}; convert the column.")
-    found = set(families.values())
+    found = sorted(filter(None, set(families.values())))
     if len(found) > 1:
-        raise PanelError(f"times must be all {' or all '.join(sorted(x + 's' for x in found))}, got both; convert.")
-    if found == {"date"}:
+        raise PanelError(f"times must be all {' or all '.join(found)}, got both; convert the column.")
+    if found == ["dates"]:
         return _read_dates(items)
-    if found == {"timedelta"}:
+    if found == ["durations"]:
         return _days(np.array([np.timedelta64("NaT") if x is None else x for x in items], "timedelta64[us]")), None
     return exact_floats(np.array(items, dtype=object), "times"), None
+
+
+def _family(kind: type) -> str | None:
+    if issubclass(kind, date):
+        return "dates"
+    if issubclass(kind, timedelta | np.timedelta64):
+        return "durations"
+    return "numbers" if is_number(kind) else None
 
 
 def _read_text(items: list[Any]) -> list[Any]:
