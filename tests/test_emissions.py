@@ -7,7 +7,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 import jumpmeans as jm
-from families import ALL, EXAMPLES, HIDDEN, MEASURED, spec
+from all_families import ALL, EXAMPLES, HIDDEN, MEASURED, spec
 from jumpmeans.arrays import weighted_median
 from jumpmeans.emissions import (
     FAMILIES,
@@ -38,7 +38,7 @@ def panel_of(values, ids=None, times=None, **options):
 
 
 def test_every_family_has_an_example():
-    """The laws below, and those of test_laws.py, hold for all of them: a new family needs a line in families.py."""
+    """The laws below, and those of test_laws.py, hold for all of them: a new family needs a line in all_families.py."""
     assert set(FAMILIES) <= set(EXAMPLES)
     for name, example in EXAMPLES.items():
         assert example.column.name == name and example.column.n_states == 3

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import jumpmeans as jm
-from families import ALL, EXAMPLES, HIDDEN, Gamma, spec
+from all_families import ALL, EXAMPLES, HIDDEN, Gamma, spec
 from jumpmeans.comparators import EM, Gibbs, MLTrajectory, MostCommon, ParticleGibbs
 from jumpmeans.emissions import FAMILIES, Bernoulli, Categorical, Gaussian, Record
 from jumpmeans.emissions.symbols import MOST_LABELS

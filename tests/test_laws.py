@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import jumpmeans as jm
 import reference
-from families import ALL, EXAMPLES, spec
+from all_families import ALL, EXAMPLES, spec
 from jumpmeans.emissions import Record, find_family
 from jumpmeans.fit.descent import Model, minimise
 from jumpmeans.fit.setup import states_and_emission
