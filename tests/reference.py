@@ -116,9 +116,10 @@ def brute_force(cost, end, lam, X, first_running, cand_time, cand_row):
     return best, best_path
 
 
-def decode(cost, end, lam, X, first_running, cand_time, cand_row):
+def decode(cost, end, lam, X, first_running, cand_time, cand_row, one_a_gap=False):
     """Best trajectory by the plain O(n²) recursion over all pairs of candidates: value and path.
 
+    one_a_gap : no two jumps before the same row.
     Every start carries its own sum of observation costs, so that nothing is ever subtracted.
     """
     L, M = cost.shape
@@ -141,6 +142,8 @@ def decode(cost, end, lam, X, first_running, cand_time, cand_row):
         if first_running:
             dwell[0] = g(z[0])
         value = W[:j] + seen[:j] + dwell
+        if one_a_gap and not at_end:
+            value[1:][np.asarray(cand_row)[: j - 1] == cand_row[j - 1]] = np.inf
         from_start[j] = value.argmin(axis=0)
         D = value.min(axis=0)
         if not at_end:

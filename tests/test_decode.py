@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.decode import best_path, place_candidates, trace_back
+from jumpmeans.kernels.decode import SPREAD, best_path, place_candidates, spread_candidates, trace_back
+from jumpmeans.kernels.sweep import sweep_block
 
 SEEDS = st.integers(0, 2**32 - 1)
 BATCH = 20
@@ -26,12 +27,12 @@ class Problem(NamedTuple):
     cand_row: np.ndarray
 
 
-def solve(problem):
+def solve(problem, one_a_gap=False):
     """Value and path of the fast decoder."""
     n, M = len(problem.cand_time), len(problem.lam)
     from_start, from_state = np.empty((n + 1, M), np.int32), np.empty((n + 1, M), np.int16)
     out = np.zeros(3, np.int64)
-    value = best_path(*problem, n, from_start, from_state, out)
+    value = best_path(*problem, n, from_start, from_state, out, False, one_a_gap)
     if value == math.inf:
         return value, out[2]
     states, starts, rows = np.empty(n + 1, np.int32), np.empty(n + 1), np.empty(n + 1, np.int32)
@@ -39,10 +40,10 @@ def solve(problem):
     return value, (states[:k].tolist(), starts[:k].tolist(), rows[:k].tolist())
 
 
-def check(problem, judge=reference.decode, rtol=1e-12):
+def check(problem, judge=reference.decode, rtol=1e-12, one_a_gap=False):
     """Same value as the judge, and a path that really costs it. Returns whether there is a path."""
-    value, path = solve(problem)
-    expected, _ = judge(*problem)
+    value, path = solve(problem, one_a_gap)
+    expected, _ = judge(*problem, True) if one_a_gap else judge(*problem)
     assert not math.isnan(value)
     if expected == math.inf:
         assert value == math.inf
@@ -52,6 +53,7 @@ def check(problem, judge=reference.decode, rtol=1e-12):
     assert reference.path_cost(*path, *problem[:5]) == pytest.approx(value, rel=rtol, abs=rtol)
     states, starts, rows = path
     assert starts[0] == 0.0 and rows[0] == 0
+    assert not one_a_gap or len(set(rows[1:])) == len(rows) - 1
     assert all(a != b for a, b in itertools.pairwise(states))
     assert set(zip(starts[1:], rows[1:], strict=True)) <= set(
         zip(problem.cand_time.tolist(), problem.cand_row.tolist(), strict=True)
@@ -192,6 +194,21 @@ def test_equals_quadratic_decoder(kind, seed):
     rng = np.random.default_rng(seed)
     for _ in range(BATCH):
         check(kind(rng))
+
+
+@pytest.mark.parametrize("kind", [plain, infinite, direct, forbidden, absorbing, extreme])
+@given(seed=SEEDS)
+@settings(max_examples=6)
+def test_one_jump_a_gap(kind, seed):
+    """Several candidates in each gap, of which one at most is taken: as the plain recursion has it."""
+    rng = np.random.default_rng(seed)
+    for _ in range(BATCH):
+        p = kind(rng)
+        tau = np.sort(rng.uniform(0.0, p.end, len(p.cost)))
+        check(
+            p._replace(**dict(zip(("cand_time", "cand_row"), candidates(rng, tau, p.end, SPREAD), strict=True))),
+            one_a_gap=True,
+        )
 
 
 @pytest.mark.parametrize("kind", [direct, forbidden, absorbing])
@@ -458,3 +475,133 @@ def test_a_gap_of_one_ulp_gets_its_end():
     assert times[1] == tau[2] and rows[1] == 2
     times, rows = place(tau, 2.0, [], 3, 3, False)
     assert times[rows == 2].tolist() == [tau[2]]
+
+
+def test_candidates_spread_over_gaps():
+    """From just behind the start of each gap to its end; one in a gap of an ulp."""
+    tau = np.array([0.0, 1.0, np.nextafter(1.0, 2.0), 4.0])
+    cand_time, cand_row = np.empty(5 * SPREAD), np.empty(5 * SPREAD, np.int64)
+    n = spread_candidates(tau, 4.0, cand_time, cand_row)
+    times, rows = cand_time[:n], cand_row[:n]
+    assert np.all(np.diff(times) > 0)
+    assert np.bincount(rows).tolist() == [0, SPREAD, 1, SPREAD]
+    for row, (lo, hi) in enumerate(gap_bounds(tau, 4.0)[:4]):
+        here = times[rows == row]
+        assert np.all((here > lo) & (here <= hi)) and (row == 0 or here[-1] == hi)
+        assert row in (0, 2) or here[0] - lo < 0.01 * (hi - lo)
+
+
+# ------------------------------------------------------- published trajectories
+
+
+class Sequence(NamedTuple):
+    tau: np.ndarray
+    end: float
+    cost: np.ndarray
+    lam: np.ndarray
+    X: np.ndarray
+    first_running: bool
+    seen: np.ndarray
+
+
+def sequence(rng, L=None):
+    """A short sequence of noisy or certain rows, some of them blank."""
+    M, L = int(rng.integers(2, 4)), int(rng.integers(2, 5)) if L is None else L
+    tau, end = row_times(rng, L)
+    kind = rng.integers(3)
+    cost = rng.gamma(1.0, rng.choice([0.3, 1.0, 4.0]), (L, M))
+    if kind == 1:
+        cost = np.where(np.arange(M) == rng.integers(0, M, (L, 1)), 0.0, np.inf)
+    elif kind == 2:
+        cost = rng.choice([0.5, 2.0]) * (rng.normal(rng.integers(0, M, L), 0.7)[:, None] - np.arange(M)) ** 2
+    seen = rng.random(L) < rng.choice([0.8, 1.0])
+    cost[~seen] = 0.0
+    P = rng.dirichlet(np.ones(M), M)
+    np.fill_diagonal(P, 0.0)
+    with np.errstate(divide="ignore"):
+        X = -np.log(P / P.sum(axis=1, keepdims=True))
+    lam = rng.gamma(1.0, rng.choice([0.2, 1.0, 5.0]), M) + 1e-3
+    return Sequence(tau, end, np.ascontiguousarray(cost), lam, X, bool(rng.random() < 0.3), seen)
+
+
+def publish(p, base=1, per_gap=1, beam=0, rounds=100, path=None):
+    """Cost (inf if there is none) and dwells of the trajectory that the kernel finds; its sums must be those of it."""
+    L, M = p.cost.shape
+    room = 1 + per_gap * (L - 1 + (p.tau[0] > 0) + (p.tau[-1] < p.end))
+    states, starts, rows = np.zeros(room, np.int32), np.zeros(room), np.zeros(room, np.int32)
+    n_dwells = np.ones(1, np.int64)
+    if path is not None:
+        n_dwells[0] = len(path[0])
+        for array, part in zip((states, starts, rows), path, strict=True):
+            array[: len(part)] = part
+    exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
+    run_state, run_time, row_states = np.zeros((1, 2), np.int32), np.zeros((1, 2)), np.zeros(L, np.int32)
+    search = (base, per_gap, beam, int(p.first_running), rounds, 0)
+    where = sweep_block(
+        p.tau, p.seen, np.array([0, L]), np.array([p.end]), np.full(1, 2.0), p.cost, p.lam, p.X, search,
+        np.array([0, room]), states, starts, rows, n_dwells, row_states,
+        exits, time, log_time, jumps, run_state, run_time,
+    )  # fmt: skip
+    if where[0] >= 0:
+        return math.inf, None
+    n = n_dwells[0]
+    path = states[:n].tolist(), starts[:n].tolist(), rows[:n].tolist()
+    lengths = np.diff([*path[1], p.end])
+    complete = np.arange(n) < n - 1
+    complete[0] = complete[0] and not p.first_running
+    for found, value in ((exits, 1.0), (time, lengths), (log_time, np.log(np.maximum(lengths, 1e-300)))):
+        expected = np.bincount(path[0], 2.0 * complete * value, minlength=M)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    counted = np.zeros((M, M))
+    np.add.at(counted, (path[0][:-1], path[0][1:]), 2.0)
+    np.testing.assert_array_equal(jumps, counted)
+    first = [path[0][0], lengths[0]] if p.first_running and n > 1 else [-1, 0.0]
+    assert [run_state[0, 0], run_time[0, 0]] == first
+    assert [run_state[0, 1], run_time[0, 1]] == [path[0][-1], lengths[-1]]
+    assert row_states.tolist() == [path[0][np.searchsorted(path[2], row, side="right") - 1] for row in range(L)]
+    return reference.path_cost(*path, p.cost, p.end, p.lam, p.X, p.first_running), path
+
+
+def test_published_trajectories_are_nearly_always_the_best():
+    """At most 2 of 100 above the best trajectory of one jump a gap, over all states and jump times.
+
+    Planted: midpoints alone (20 of 100 above it), and decoding once instead of to a fixed point.
+    """
+    rng = np.random.default_rng(7)
+    above = 0
+    for _ in range(100):
+        p = sequence(rng)
+        best, _ = reference.best_trajectory(*p)
+        found, _ = publish(p)
+        if p.seen.all():  # jumps may crowd where blank rows lie between, and cost less
+            assert found >= best - 1e-7 * (1 + abs(best))
+        above += found > best + 1e-6
+    assert above <= 2
+
+
+def test_more_candidates_are_never_worse():
+    """Three or four a gap, and the beam: at most the cost of one a gap. Planted: without the sets of the default."""
+    rng = np.random.default_rng(18)  # the 86th needs the middles alone, one of some 12,000
+    better = 0
+    for _ in range(200):
+        p = sequence(rng, L=int(rng.integers(2, 9)))
+        default, _ = publish(p)
+        for search in ((3, 3, 0), (4, 4, 0), (2, 8, 1)):
+            found, _ = publish(p, *search)
+            assert found <= default + 1e-9 * (1 + abs(default)) or default == math.inf
+            better += found < default - 1e-6
+    assert better >= 50
+
+
+@pytest.mark.parametrize("search", [(1, 1, 0), (3, 3, 0), (2, 8, 1)])
+def test_published_trajectories_are_fixed_points(search):
+    """One more sweep finds nothing better. Planted: decoding stops after one round."""
+    rng = np.random.default_rng(9)
+    several = 0
+    for _ in range(200):
+        p = sequence(rng, L=int(rng.integers(4, 15)))
+        found, path = publish(p, *search)
+        again, _ = publish(p, *search, rounds=1, path=path)
+        assert again == pytest.approx(found, rel=1e-9, abs=1e-9)
+        several += publish(p, *search, rounds=1)[0] > found + 1e-6
+    assert several >= 50

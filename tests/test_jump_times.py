@@ -14,12 +14,12 @@ SEEDS = st.integers(0, 2**32 - 1)
 EPS = np.finfo(float).eps
 
 
-def solve(states, starts, rows, tau, end, lam, first_running=False, seen=None):
+def solve(states, starts, rows, tau, end, lam, first_running=False, seen=None, free_end=False):
     """Starts and rows after the kernel, and the residual it reports."""
     states, starts, rows = np.array(states, np.int32), np.array(starts, float), np.array(rows, np.int32)
     seen = np.ones(len(tau), np.bool_) if seen is None else seen
     work = np.empty((8, len(states)))
-    residual = place_jumps(states, starts, rows, len(states), tau, seen, end, lam, first_running, work)
+    residual = place_jumps(states, starts, rows, len(states), tau, seen, end, lam, first_running, work, free_end)
     return starts.tolist(), rows.tolist(), residual
 
 
@@ -197,4 +197,16 @@ def test_absorbing_last_state():
     tau = np.array([0.0, 10.0])
     starts, _, residual = solve([0, 1], [0.0, 5.0], [0, 1], tau, 10.0, np.array([1 / 3, 0.0]))
     assert starts == pytest.approx([0.0, 3.0], rel=1e-10)
+    assert residual <= 1e-10
+
+
+def test_a_last_dwell_free_of_charge():
+    """As in the printed nonparametric objective: the first dwell gets its mean, however long the last one runs.
+
+    Planted: the last dwell charged all the same.
+    """
+    tau = np.array([0.0, 10.0])
+    charged, _, _ = solve([0, 1], [0.0, 5.0], [0, 1], tau, 10.0, np.array([1 / 3, 2.0]))
+    starts, _, residual = solve([0, 1], [0.0, 5.0], [0, 1], tau, 10.0, np.array([1 / 3, 2.0]), free_end=True)
+    assert starts == pytest.approx([0.0, 3.0], rel=1e-10) and charged[1] > 8.0
     assert residual <= 1e-10
