@@ -23,6 +23,7 @@ from jumpmeans.fit.descent import Model, descend, minimise
 from jumpmeans.fit.moves import MOVES, drops, merges, two_means
 from jumpmeans.fit.setup import make_search, sample_panel, total_weight
 from jumpmeans.model.objective import evaluate
+from jumpmeans.model.params import Params
 from jumpmeans.model.updates import uniform_rows
 from jumpmeans.passes import Block, Sequences
 from test_infinite import APART, fit, gaussian_panel, scene_of
@@ -137,6 +138,21 @@ def test_a_rise_of_the_objective_is_told(family, fault, monkeypatch):
                     assert "no step may raise the objective, got a rise from" in str(warning)
                     told += 1
     assert told >= 5
+
+
+def test_a_rise_within_a_sweep_is_told(monkeypatch):
+    """Caught: only whole sweeps compared, so that a good decode hides parameters that make it dearer."""
+    panel, moves = make_panel(np.random.default_rng(0), "gaussian", S=40), every_move(3)
+    weights = weights_of(make_model("gaussian"), panel)
+    known = Model(weights, moves, make_search("auto", "exact", "complete", moves))
+    sequences = Sequences.of(ONE, panel, panel.values)
+    start = Params(np.full(3, 1.0), uniform_rows(moves), Record([jm.emissions.Gaussian([0.0, 4.0, 8.0])]))
+    first, second = descend(sequences, start, known, 2, 0.0).history
+    right = descent.exact_rates
+    monkeypatch.setattr(descent, "exact_rates", now_and_then(right, lambda *args: 3.0 * right(*args)))
+    with pytest.warns(RiseWarning, match="no step may raise the objective, got a rise from"):
+        spoiled = descend(sequences, start, known, 2, 0.0).history
+    assert second.total < spoiled[1].total < first.total == spoiled[0].total
 
 
 @pytest.mark.parametrize("family", ALL)
@@ -289,6 +305,22 @@ def test_a_sample_at_the_price_of_the_whole_would_find_fewer_states(monkeypatch)
 
 
 # ---------------------------------------------------------------- closing steps
+
+
+def test_tables_reach_to_the_end_of_the_window():
+    """Caught: a longest gap that leaves the tail of the window out.
+
+    Where the generator has no eigenbasis, expected times come from tables of its powers, which must reach that far.
+    """
+    process = jm.Process([1.0, 1.0, 0.0], [[0, 1, 0], [0, 0, 1], [0, 0, 0]], [1.0, 0.0, 0.0], states=list("abc"))
+    panel = jm.Panel.from_arrays([0.0, 0.1, 0.2], ["a", "a", "a"], [0, 0, 0], end_times=[9.2] * 3)
+    block = Block.of(panel, process.emission.encode(panel))
+    assert block.longest_gap == 9.0
+    time = np.diag(Sequences.hold(ONE, block).expect(process).integrals)
+    # from a at 0.2, each of two states is left at rate 1: by hand
+    t = 9.0
+    in_a, in_b = 1.0 - np.exp(-t), 1.0 - np.exp(-t) * (1.0 + t)
+    np.testing.assert_allclose(time, [0.2 + in_a, in_b, t - in_a - in_b], rtol=1e-9)
 
 
 def test_the_spreads_of_closing_steps_lean_on_each_other():
