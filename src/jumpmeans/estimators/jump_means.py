@@ -61,8 +61,8 @@ class JumpMeans(JumpModel):
         ξ, weight of -ln p of each jump; auto: 1.
     emission_weight : float, list of float or "auto"
         ζ of each column, some of which may be "auto"; auto: 1 for labels, counts, exponential and 0/1 readings,
-        8/noise² for gaussian columns (for lognormal ones by their logarithms), 1/noise for laplace and 2 for student columns,
-        whose cost is in units of the noise; the noise is taken from successive differences.
+        8/noise² for gaussian columns (for lognormal ones by their logarithms), 1/noise for laplace and 2 for student
+        columns, whose cost is in units of the noise; the noise is taken from successive differences.
     prior_dwell_count, prior_dwell_time : float or "auto"
         ξ_λ and μ_λ: each state starts as if it had shown so many dwells of this length; auto: 1 of the median gap.
     pseudo_count : float, pair of floats or "auto"
