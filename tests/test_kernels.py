@@ -14,6 +14,8 @@ BOUNDS = """
 import numpy as np
 import jumpmeans as jm
 from jumpmeans.comparators import EM
+from jumpmeans.engines.base import Propagator, Sequences
+from jumpmeans.kernels.least_error import jump_prices, least_error_block
 
 rng = np.random.default_rng(0)
 one = jm.engines.Threads(1)
@@ -33,7 +35,16 @@ for values in (rng.normal(size=42), rng.choice(list("abc"), 42)):
     panel = jm.Panel.from_arrays(times, list(shown), ids)
     for options in ({}, {"search": "beam"}, {"jumps_per_gap": 3, "first_dwell": "running"}):
         n_states = {"emission": "direct"} if values.dtype.kind == "U" else {"n_states": 3}
-        jm.JumpMeans(**n_states, **options, n_init=1, max_iter=20, refine=1, engine=one).fit(panel).predict_proba(panel)
+        model = jm.JumpMeans(**n_states, **options, n_init=1, max_iter=20, refine=1, engine=one).fit(panel)
+        model.predict_proba(panel)
+    sequences = Sequences.from_panel(panel, model.process_.emission.encode(panel))
+    process = model.process_
+    prices = jump_prices(process.generator())
+    where = least_error_block(
+        sequences.tau, sequences.offsets, sequences.ends, process.emission.unit_log_density(sequences.x),
+        process.initial_probs, Propagator.of(process, sequences.longest_gap).tables, prices, 1,
+    )[0]
+    assert where[0] < 0
 print("done")
 """
 

@@ -50,7 +50,8 @@ def settle(
             tau, seen, end, starts[1:], rows[1:], n - 1, base, per_gap, beam, cand_time, cand_row
         )  # fmt: skip
         value = best_path(
-            cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out, free_end, False
+            cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out, free_end,
+            np.bool_(False),
         )  # fmt: skip
         if value == np.inf:
             return 0
@@ -59,6 +60,30 @@ def settle(
         before = value
         n = trace_back(cand_time, cand_row, from_start, from_state, out, states, starts, rows)
         place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, work, free_end)
+    return n
+
+
+@njit(**JIT)
+def one_a_gap(
+    tau, seen, end, cost, lam, X, first_running, free_end, spread, rounds,
+    states, starts, rows, cand_time, cand_row, from_start, from_state, work, out,
+):  # fmt: skip
+    """Dwells (OUT) with one jump a gap at most, from many places in each or from its middle; 0 if there is no path."""
+    if not spread:
+        one = np.int64(1)  # a plain 1 would be a type of its own, and all compiled twice
+        return settle(
+            tau, seen, end, cost, lam, X, first_running, free_end, one, one, np.bool_(False), rounds,
+            states, starts, rows, one, cand_time, cand_row, from_start, from_state, work, out,
+        )  # fmt: skip
+    n_cand = spread_candidates(tau, end, cand_time, cand_row)
+    value = best_path(
+        cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out, free_end,
+        np.bool_(True),
+    )  # fmt: skip
+    if value == np.inf:
+        return 0
+    n = trace_back(cand_time, cand_row, from_start, from_state, out, states, starts, rows)
+    place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, work, free_end)
     return n
 
 
@@ -121,32 +146,14 @@ def sweep_block(
             best = trajectory_cost(
                 cost_i, ends[i], lam, X, first_running, free_end, states_i, starts_i, rows_i, n_dwells[i]
             )
-            for attempt in range(2):
-                if attempt == 0:  # many candidates in each gap, for one jump
-                    n_cand = spread_candidates(tau_i, ends[i], cand_time, cand_row)
-                    value = best_path(
-                        cost_i, ends[i], lam, X, first_running,
-                        cand_time, cand_row, n_cand, from_start, from_state, out, free_end, True,
-                    )  # fmt: skip
-                    if value == np.inf:
-                        continue
-                    n = trace_back(
-                        cand_time, cand_row, from_start, from_state, out, other_states, other_starts, other_rows
-                    )
-                    place_jumps(
-                        other_states, other_starts, other_rows, n, tau_i, seen_i, ends[i], lam, first_running, work,
-                        free_end,
-                    )  # fmt: skip
-                elif per_gap > 1:  # the paper's
-                    n = settle(
-                        tau_i, seen_i, ends[i], cost_i, lam, X, first_running, free_end, 1, 1, False, rounds,
-                        other_states, other_starts, other_rows, 1,
-                        cand_time, cand_row, from_start, from_state, work, out,
-                    )  # fmt: skip
-                    if n == 0:
-                        continue
-                else:
-                    break
+            # one a gap is also what more candidates and the beam must not fall behind
+            for start in range(2 if per_gap > 1 else 1):
+                n = one_a_gap(
+                    tau_i, seen_i, ends[i], cost_i, lam, X, first_running, free_end, start == 0, rounds,
+                    other_states, other_starts, other_rows, cand_time, cand_row, from_start, from_state, work, out,
+                )  # fmt: skip
+                if n == 0:
+                    continue
                 n = settle(
                     tau_i, seen_i, ends[i], cost_i, lam, X, first_running, free_end, base, per_gap, beam, rounds,
                     other_states, other_starts, other_rows, n,
