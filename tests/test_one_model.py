@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import jumpmeans as jm
+from all_families import ALL, spec
 from jumpmeans.engines import Threads
 from jumpmeans.estimators import infinite, jump_model
 from jumpmeans.fit.publish import publish_trajectories
@@ -17,7 +18,7 @@ from jumpmeans.model.params import Params
 from jumpmeans.passes import Sequences
 from jumpmeans.passes.sweep import MAX_ROUNDS
 from test_infinite import APART
-from test_laws import ALL, SEEDS, make_panel, same_bits
+from test_laws import SEEDS, make_panel, same_bits
 
 ONE = Threads(1)
 # States that overlap, so that every weight matters to the trajectories.
@@ -52,9 +53,9 @@ def model_of(family, infinite_too=False, **options):
     states = ["a", "b", "c"] if family == "direct" else None
     options = {"engine": ONE, "max_iter": 500} | options
     if infinite_too:
-        return jm.InfiniteJumpMeans(emission=family, states=states, max_states=3, **options)
+        return jm.InfiniteJumpMeans(emission=spec(family), states=states, max_states=3, **options)
     n_states = None if family == "direct" else 3
-    return jm.JumpMeans(n_states, emission=family, states=states, **{"n_init": 1} | options)
+    return jm.JumpMeans(n_states, emission=spec(family), states=states, **{"n_init": 1} | options)
 
 
 def speaks_of_one_model(model, panel):
