@@ -128,8 +128,8 @@ def why_path(r: dict[str, Any]) -> str:
             rows.append([title(name), row["place"], *cells])
     ratio = {name: found["median_rate_ratio"] for name, found in r["causes"]["where"].items()}
     means = r["table1"]["sets"]["ms"]["means"]
-    plain, refined, posterior = (
-        means[key]["mean"] for key in ("plain_trajectory", "refined_trajectory", "plain_posterior")
+    plain, refined, least, posterior = (
+        means[key]["mean"] for key in ("plain_trajectory", "refined_trajectory", "refined_time", "plain_posterior")
     )
     head = ["", "held-out row", "share of rows (%)", "trajectory", "posterior of the same fit", "EM"]
     return f"""### One path, or all of them
@@ -139,7 +139,8 @@ the one path jumps at one time, fixed by the mean dwells, and beyond the last ob
 long for its λ. There λ of the objective counts: it is not the rate of a Markov process, for running dwells are free
 until they reach 1/λ. Its median ratio to EM's is {ratio["synthetic_1"]:.2f} on Synthetic 1 and {ratio["ms"]:.2f} on
 {title("ms")}. On the latter the trajectory has an error of {plain:.1f} %, the posterior of the same fit
-(rates from occurrence over exposure) {posterior:.1f} %, and the trajectory after closing EM steps {refined:.1f} %.
+(rates from occurrence over exposure) {posterior:.1f} %, and the trajectory after closing EM steps {refined:.1f} %. A
+path chosen to be wrong for the least time (`criterion="time"`) jumps where the posterior changes sides: {least:.1f} %.
 Errors (%) by where the held-out row lies, JUMP-means with our weights:
 
 {markdown(head, rows)}"""
@@ -163,8 +164,8 @@ def why_symbols(r: dict[str, Any]) -> str:
 In brackets the share of the way from the most common observation ({pm(means["most_common"])} %) to the limit (true
 parameters, posterior). The decoder recovers {share["true_trajectory"]:.0f} % of it under true parameters,
 {share["em_trajectory"]:.0f} % under EM's, {share["plain_trajectory"]:.0f} % under ours and
-{share["printed_trajectory"]:.0f} % under those of JUMP-means as printed: one path of noisy symbols is a modest
-predictor at best, and parameters from hard assignment cost the rest. As printed, hard assignment feeds on
+{share["printed_trajectory"]:.0f} % under those of JUMP-means as printed: one path tells most of what there is to tell
+if its parameters are good, and it is parameters from hard assignment that cost. As printed, hard assignment feeds on
 itself: symbols look more certain ({means["printed_sharpness"]["mean"]:.0f} %, last column) than they are
 ({means["true_sharpness"]["mean"]:.0f} %). Even pseudo-counts (our weights) prevent that at the price of rows that are
 too even; closing EM steps from there (`refine`, table 1) mend it.

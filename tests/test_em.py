@@ -14,9 +14,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM
-from jumpmeans.comparators.em import scale_floors, shortest_gap
 from jumpmeans.engines import Threads
-from jumpmeans.fit.ascent import Task, Terrain, look, rebuild
+from jumpmeans.fit.ascent import SCALE_FLOOR, Task, Terrain, look, rebuild, shortest_gap
 from jumpmeans.passes import Sequences
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -156,7 +155,7 @@ def test_equals_numerical_maximisation(family):
     if hidden:
         theta = np.concatenate([theta, p.emission.means, np.log(p.emission.sds)])
     assert cost(theta) == pytest.approx(-model.log_likelihood_, abs=1e-8)
-    floor = np.log(scale_floors(model.emission_, x[:, None], panel)[0]) if hidden else 0.0
+    floor = np.log(SCALE_FLOOR * model.emission_.noises(x[:, None], panel)[0]) if hidden else 0.0
     bounds = [(-30.0, 5.0)] * 4 + [(-30.0, 30.0)] * 2 + [(None, None)] * 3 + [(floor, None)] * 3
     best = minimize(
         cost,
@@ -408,7 +407,7 @@ def test_a_state_cannot_shrink_onto_one_reading():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = EM(4, emission="gaussian", n_init=2).fit(panel.with_values(values))
-    floor = scale_floors(model.emission_, values, panel)[0]
+    floor = SCALE_FLOOR * model.emission_.noises(values, panel)[0]
     assert model.emission_.sds.min() >= floor > 0.01
     assert np.isfinite(model.log_likelihood_)
 
@@ -442,8 +441,14 @@ def test_read_outs():
     assert jm.reconstruction_error(mode, truth) < 0.3
     between = model.predict_proba(panel, at={0: [0.5 * panel.times[1]]})
     assert between.shape == (1, 2)
-    with pytest.raises(NotImplementedError, match="EM has no trajectories; use predict"):
-        model.decode(panel)
+    # the trajectories that err least: at the rows they show about what the posterior does, and no flicker
+    path = model.decode(panel)
+    shown = path.at(panel.times, panel.ids[panel.sequence_index])
+    assert np.mean(shown == model.predict(panel)) > 0.95 and path.n_jumps <= np.sum(
+        model.predict(panel)[1:] != model.predict(panel)[:-1]
+    )
+    with pytest.raises(ValueError, match="criterion must be 'time', got 'objective'"):
+        model.decode(panel, criterion="objective")
 
 
 def test_estimator_contract():

@@ -217,7 +217,10 @@ def test_a_list_of_auto_weights_is_auto():
     assert mixed.hyperparameters(symbols)["emission_weight"] == [2.0, 1.0]
     with pytest.raises(ValueError, match=r"one number, or one for each of the 2 columns, got \['auto', 1.0, 2.0\]"):
         jm.JumpMeans(3, emission_weight=["auto", 1.0, 2.0]).fit(panel)
-    with pytest.raises(ValueError, match=r"emission_weight must be 'auto' or a finite number >= 0, got 'own'"):
+    with pytest.raises(
+        ValueError,
+        match=r"emission_weight must be 'auto' or a finite number >= 0 or a list",
+    ):
         jm.JumpMeans(3, emission_weight=["auto", "own"]).fit(panel)
 
 

@@ -303,7 +303,7 @@ def test_times_long_after_the_last_row():
     tau = np.array([0.0, 1.0, 1e14, 1e15, 1e20, 1e300])
     log_density = np.zeros((6, 2))
     log_density[1, 1] = -np.inf
-    got, log_lik, where = smooth(tau, log_density, process.initial_probs, process.generator())
+    got, log_lik, where = smooth(tau, log_density, process.initial_probs, process.rate_matrix)
     assert where == [-1, -1]
     np.testing.assert_allclose(got[1], [1.0, 0.0], rtol=1e-12)
     np.testing.assert_allclose(got[2:], [[0.75, 0.25]] * 4, rtol=1e-11)

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jumpmeans.engines.base import Dwells, Propagator, Sequences
 
 import jumpmeans as jm
 import reference
 from jumpmeans.fit.publish import publish_trajectories
 from jumpmeans.kernels.forward_backward import power_tables
 from jumpmeans.kernels.least_error import PRICE, count_cells, cut_gap, jump_prices, least_error_block
+from jumpmeans.model.propagator import Propagator
 from jumpmeans.model.structure import jumps_needed
+from jumpmeans.passes import Block, Dwells
 
 SEEDS = st.integers(0, 2**32 - 1)
 NEVER = -np.inf
@@ -237,28 +238,28 @@ def test_allowed_moves_and_direct_rows(seed):
     for i in range(2):
         own = slice(panel.offsets[i], panel.offsets[i + 1])
         tau = panel.relative_times()[own]
-        problem = tau, float(tau[-1]), log_density[own], process.initial_probs, process.generator()
+        problem = tau, float(tau[-1]), log_density[own], process.initial_probs, process.rate_matrix
         path, _, where = solve(*problem)
         assert where == [-1, -1]
         # the truth is a path too
         mine = slice(truth.offsets[i], truth.offsets[i + 1])
         states, starts = truth.states[mine], truth.start_times[mine] - panel.start_times[i]
-        prices = jump_prices(process.generator())
+        prices = jump_prices(process.rate_matrix)
         assert full_cost(path, problem, prices) <= full_cost((states, starts, None), problem, prices) + 1e-5 * tau[-1]
 
 
 def least_error(process, panel, scale=1.0):
     """Dwells of a panel."""
-    sequences = Sequences.from_panel(panel, process.emission.encode(panel))
-    tables = Propagator.of(process, sequences.longest_gap).tables
-    prices = jump_prices(process.generator())
+    block = Block.of(panel, process.emission.encode(panel))
+    tables = Propagator.of(process, block.longest_gap).tables
+    prices = jump_prices(process.rate_matrix)
     prices[np.isfinite(prices)] *= scale
-    where, counts, states, starts, rows, row_states, _ = least_error_block(
-        sequences.tau, sequences.offsets, sequences.ends, process.emission.unit_log_density(sequences.x),
+    where, counts, states, starts, rows, _, _ = least_error_block(
+        block.tau, block.offsets, block.ends, process.emission.unit_log_density(block.x),
         process.initial_probs, tables, prices, jumps_needed(np.isfinite(prices)),
     )  # fmt: skip
     assert where.tolist() == [-1, -1]
-    return Dwells(np.concatenate([[0], np.cumsum(counts)]), states, starts, rows, counts, row_states)
+    return Dwells(np.concatenate([[0], np.cumsum(counts)]), states, starts, rows)
 
 
 def test_never_worse_than_the_path_of_the_objective():
@@ -267,14 +268,14 @@ def test_never_worse_than_the_path_of_the_objective():
     panel = jm.hold_out(jm.simulate(truth, 12, 10, random_state=1)[0], 0.4, random_state=1)[0]
     model = jm.JumpMeans(emission="direct", states=[0, 1, 2]).fit(panel)
     process = model.process_
-    prices = jump_prices(process.generator())
+    prices = jump_prices(process.rate_matrix)
     found = publish_trajectories(panel, least_error(process, panel), model.states_)
     log_density = process.emission.log_density(process.emission.encode(panel))
     gained = 0.0
     for i in range(panel.n_sequences):
         own = slice(panel.offsets[i], panel.offsets[i + 1])
         tau = panel.relative_times()[own]
-        problem = tau, float(tau[-1]), log_density[own], process.initial_probs, process.generator()
+        problem = tau, float(tau[-1]), log_density[own], process.initial_probs, process.rate_matrix
         costs = []
         for paths in (found, model.trajectories_):
             mine = slice(paths.offsets[i], paths.offsets[i + 1])
@@ -290,10 +291,10 @@ def test_sequences_of_a_block_are_independent(rng):
     together = least_error(process, panel, scale=0.0)
     for i in range(12):
         alone = least_error(process, panel.select([i]), scale=0.0)
-        mine = slice(together.slots[i], together.slots[i + 1])
+        mine = slice(together.offsets[i], together.offsets[i + 1])
         np.testing.assert_array_equal(together.states[mine], alone.states)
         np.testing.assert_allclose(together.starts[mine], alone.starts, rtol=1e-9)
-        np.testing.assert_array_equal(together.row_states[panel.offsets[i] : panel.offsets[i + 1]], alone.row_states)
+        np.testing.assert_array_equal(together.rows[mine], alone.rows)
 
 
 # -------------------------------------------------------------------- extremes

@@ -57,8 +57,8 @@ def test_paths_have_the_exact_posterior(rng):
     dwells, states, starts = np.arange(S + 1), np.zeros(S, np.int32), np.zeros(S)
     for _ in range(12):
         m, dwells, states, starts = sweep_paths(
-            to_measures(sample), sequences.tau, np.tile(x, S), sequences.offsets, sequences.ends,
-            dwells, states, starts, 4, 0, np.ones(2), rng,
+            to_measures(sample, SymbolPrior(np.arange(2))), sequences.tau, np.tile(x, S), sequences.offsets,
+            sequences.ends, dwells, states, starts, 4, 0, np.ones(2), rng,
         )  # fmt: skip
     assert m.size[0] == M
     G = Q - np.diag(Q.sum(axis=1))
@@ -111,7 +111,8 @@ def test_births_split_what_is_left(rng):
                 Categorical([[0.5, 0.5]]),
                 alpha,
                 2.0,
-            )
+            ),
+            SymbolPrior(np.arange(2)),
         )
         before = m.rows.sum(axis=1) + m.left
         m = give_birth(m, 1, 0, np.ones(2), rng)
@@ -129,7 +130,7 @@ def test_births_split_what_is_left(rng):
 
 def test_room_for_any_number_of_states(rng):
     """A concentration so high that nearly every jump finds a new state: the arrays grow, masses stay."""
-    n = 40
+    n, one = 40, SymbolPrior(np.arange(1))
     panel = jm.Panel.from_arrays(np.arange(n, dtype=float), np.zeros(n), np.zeros(n, int))
     sequences = Block.of(panel, np.zeros((n, 1)))
     sample = InfiniteSample(
@@ -137,8 +138,8 @@ def test_room_for_any_number_of_states(rng):
     )
     paths = InfinitePaths.from_rows(sequences, np.zeros(n, np.int64))
     m, dwells, states, starts = sweep_paths(
-        to_measures(sample), sequences.tau, np.zeros(n), sequences.offsets, sequences.ends, paths.dwells, paths.states,
-        paths.starts, 3, 0, np.ones(1), rng,
+        to_measures(sample, one), sequences.tau, np.zeros(n), sequences.offsets, sequences.ends, paths.dwells,
+        paths.states, paths.starts, 3, 0, np.ones(1), rng,
     )  # fmt: skip
     M = m.size[0]
     assert M > 300 and states.max() < M
@@ -146,7 +147,7 @@ def test_room_for_any_number_of_states(rng):
     np.testing.assert_allclose(m.rows[1 : M + 1].sum(axis=1) + m.left[1 : M + 1], m.exits[:M])
     np.testing.assert_allclose(m.base.sum() + m.scalars[0], 900.1)
     _, kept = InfinitePaths.of(sequences, dwells, states, starts)
-    cut = from_measures(m, kept, sample)
+    cut = from_measures(m, kept, sample, one)
     assert cut.n_states == len(np.unique(states)) < M
     np.testing.assert_allclose(cut.base.sum(), 900.1)
     np.testing.assert_allclose(cut.rates.sum(axis=1), m.exits[kept])
@@ -446,7 +447,7 @@ def test_refusals(easy):
         (
             {"emission": "direct"},
             masked,
-            "emission must be 'categorical' or 'gaussian' for ParticleGibbs, got 'direct'",
+            "emission must be 'categorical', 'gaussian' or 'lognormal' for ParticleGibbs, got 'direct'",
         ),
         ({"emission": "wrong"}, masked, "emission must be one of"),
         ({"n_particles": 1}, masked, "n_particles must be an integer of at least 2, got 1"),

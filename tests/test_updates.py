@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 import reference
 from jumpmeans.emissions import Bernoulli, Categorical, Exponential, Gaussian, Laplace, Poisson
-from jumpmeans.fit.refine import maximise
+from jumpmeans.fit.em_steps import maximise
 from jumpmeans.kernels.stats import add_trajectory, label_rows
 from jumpmeans.model.objective import Stats, Weights, complete_cost, jump_costs, prior_cost, running_cost
 from jumpmeans.model.process import Process
