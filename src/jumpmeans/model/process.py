@@ -142,7 +142,7 @@ class Process:
     def rate_matrix(self) -> Floats:
         """Q, (M, M): exit rates times jump probabilities, rows summing to 0."""
         Q = self.rates[:, None] * self.transition_probs
-        np.fill_diagonal(Q, -Q.sum(axis=1))
+        np.fill_diagonal(Q, 0.0 - Q.sum(axis=1))  # 0, not -0, for an absorbing state
         return Q
 
     def generator(self, time_unit: str | None = None) -> Table:
