@@ -89,7 +89,7 @@ def where(set: str, seed: int) -> dict[str, Any]:
         "em": em.predict_value(case.masked, "posterior"),
     }
     wrong = {key: values[case.held.rows] != case.held.values for key, values in guesses.items()}
-    found: dict[str, Any] = {"rates_of_J": plain.rates_.tolist(), "rates_of_em": em.rates_.tolist()}
+    found: dict[str, Any] = {"rates_of_J": plain.objective_params_.rates.tolist(), "rates_of_em": em.rates_.tolist()}
     found["counts"] = [int((places == k).sum()) for k in range(len(PLACES))]
     for key, miss in wrong.items():
         found[key] = [int(miss[places == k].sum()) for k in range(len(PLACES))]
