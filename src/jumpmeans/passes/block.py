@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -105,7 +106,7 @@ class Block:
         """Number of sequences."""
         return len(self.ends)
 
-    @property
+    @cached_property
     def seen(self) -> Bools:
         """(n,) whether a row holds any observation."""
         return np.asarray(np.isfinite(self.x).any(axis=1))
@@ -122,7 +123,7 @@ class Block:
         inside[self.offsets[:-1]] = self.tau[self.offsets[:-1]]
         return float(max(inside.max(), (self.ends - self.tau[self.offsets[1:] - 1]).max(), 0.0))
 
-    @property
+    @cached_property
     def gap_counts(self) -> Ints:
         """(S,) number of gaps that a jump may lie in, those to the ends of the window included."""
         first, last = self.tau[self.offsets[:-1]], self.tau[self.offsets[1:] - 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +44,13 @@ def begin(block: Block, rng: np.random.Generator, jumps: int) -> tuple[Paths, No
     return Paths(Dwells(offsets, blank, starts, blank), rng), None
 
 
+def copied(rng: np.random.Generator) -> np.random.Generator:
+    """The same random numbers again: drawing changes a generator, and a pass changes nothing that it is given."""
+    bits = type(rng.bit_generator)(0)
+    bits.state = rng.bit_generator.state
+    return np.random.Generator(bits)
+
+
 def draw(block: Block, paths: Paths, process: Process, fresh: bool) -> tuple[Paths, Drawn]:
     """New paths given the parameters; `fresh` ones jump only where the current ones may."""
     M = len(process.rates)
@@ -54,7 +60,7 @@ def draw(block: Block, paths: Paths, process: Process, fresh: bool) -> tuple[Pat
     lik = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     row_states = np.zeros(len(block.tau), np.int64)
     jumps, time, first = np.zeros((M, M)), np.zeros(M), np.zeros(M)
-    old, rng = paths.dwells, deepcopy(paths.rng)  # drawing changes a generator
+    old, rng = paths.dwells, copied(paths.rng)
     *dwells, where = sample_block(
         block.tau, block.seen, block.offsets, block.ends, lik, process.initial_probs, process.rates,
         np.stack([B, B.T]), 0.0 if fresh else rate, old.offsets, old.states, old.starts, rng,
