@@ -162,6 +162,17 @@ def test_values_can_be_asked_for_at_any_time():
         )
 
 
+def test_a_model_of_numbers_reads_no_dates():
+    """Days would be taken for whatever unit the numbers were in; EM, which has no trajectories, knows it too."""
+    dates = np.array(["2026-01-01", "2026-01-05", "2026-02-01"], dtype="datetime64[D]")
+    dated = jm.Panel.from_arrays(dates, [0.0, 5.0, 5.0], [1, 1, 1])
+    for model in (jm.JumpMeans(2), jm.comparators.EM(2)):
+        with pytest.raises(
+            PanelError, match="times must be numbers, like those that the model was fitted to, got dates"
+        ):
+            model.fit(HIDDEN).predict_proba(dated)
+
+
 # --- advice -----------------------------------------------------------------------------------------------------------
 
 

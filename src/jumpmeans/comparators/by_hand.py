@@ -219,19 +219,7 @@ class Interpolation(ByHand):
     """A straight line between the values before and after; for labels, the nearer of the two in time.
 
     Before the first value of a sequence and after its last one, that value. Of two labels equally near,
-    the earlier one.
-
-    Parameters
-    ----------
-    emission : str or list of str
-        Which columns hold labels, as in `MostCommon`.
-
-    Attributes
-    ----------
-    most_common_ : tuple, length D
-        What a sequence without any value shows: the most common label, or the median.
-    labels_ : tuple, length D
-        Labels of each column, None for numbers.
+    the earlier one. Parameters and attributes are those of `CarriedForward`.
 
     Examples
     --------

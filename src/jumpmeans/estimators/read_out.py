@@ -110,8 +110,10 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
     def _panel(self, data: Any) -> Panel:
         """A panel in the model's unit of time: one of dates is in days, a model of plain numbers may be in any."""
         panel = as_panel(data)
-        fitted = getattr(self, "trajectories_", None)
-        if fitted is not None and fitted.clock is None and panel.clock is not None:
+        fitted, occupancy = getattr(self, "trajectories_", None), self._occupancy()
+        in_numbers = fitted is not None and fitted.clock is None
+        in_numbers |= occupancy is not None and occupancy.time_unit is None
+        if in_numbers and panel.clock is not None:
             raise PanelError(
                 "times must be numbers, like those that the model was fitted to, got dates; fit the model to dates, or "
                 "give the times as numbers in its unit."
