@@ -163,6 +163,16 @@ def test_the_likelihood_of_em_never_falls(name):
         assert np.all(np.diff(levels) >= -1e-9 * np.abs(levels[1:])) and levels[-1] > levels[0]
 
 
+def test_a_student_mean_stays_in_the_best_place():
+    """The median is a good place to start from afar, but never at the price of a higher cost."""
+    x = np.concatenate([np.zeros(45), np.full(30, 100.0), np.full(25, 200.0)]) + np.tile(np.arange(5) * 0.1, 20)
+    column = jm.emissions.Student([0.2])
+    stats = column.stats(x, np.zeros(100, int), np.ones(100))
+    assert column.update(stats).means[0] == pytest.approx(0.2, abs=0.1)
+    lost = jm.emissions.Student([1e6])
+    assert lost.update(stats).means[0] == pytest.approx(100.2, abs=1.0)
+
+
 def test_artefacts_do_not_move_a_student_state(rng):
     """One reading in twenty is far off: means and trajectories of t states stay, those of Gaussian ones do not."""
     process = jm.Process([0.1] * 2, [[0, 1], [1, 0]], emission=Gaussian([0.0, 10.0], sds=1.0))
@@ -211,7 +221,12 @@ def test_a_list_of_auto_weights_is_auto():
         np.testing.assert_array_equal(one.objective_history_, each.objective_history_)
         np.testing.assert_array_equal(one.trajectories_.start_times, each.trajectories_.start_times)
         auto = one.hyperparameters(panel)["emission_weight"]
+        assert auto == pytest.approx([8 / 0.5**2, 8 / 50.0**2], rel=0.5)
         assert make(["auto", 0.25]).hyperparameters(panel)["emission_weight"] == [auto[0], 0.25]
+    # the closing decode: by the density where the weight was left to us, else as given
+    model = jm.JumpMeans(3, n_init=1, emission_weight=["auto", 1e-4], engine=ONE).fit(panel)
+    natural = model.process_.emission.natural_weights()
+    assert model._decoder_.weights.emission == pytest.approx([natural[0], 1e-4], rel=1e-12)
     symbols, _ = simulated("categorical", 5, emission=[EXAMPLES["categorical"].column, Bernoulli([0.1, 0.5, 0.9])])
     mixed = jm.InfiniteJumpMeans(emission=["categorical", "bernoulli"], emission_weight=["auto", 1.0])
     assert mixed.hyperparameters(symbols)["emission_weight"] == [2.0, 1.0]
