@@ -13,7 +13,7 @@ import numpy as np
 
 import jumpmeans as jm
 from jumpmeans.engines import Threads
-from jumpmeans.model.objective import Weights
+from jumpmeans.model.objective import Prices
 from jumpmeans.model.params import Params
 from jumpmeans.passes import Search, Sequences
 
@@ -34,12 +34,12 @@ def sweep_seconds(process: jm.Process, panel: jm.Panel, n_jobs: int, repeats: in
     """Least time of one sweep under the true parameters, from a decoded state of affairs."""
     sequences = Sequences.of(Threads(n_jobs), panel, process.emission.encode(panel))
     params = Params(process.rates, process.transition_probs, process.emission)
-    weights = Weights(1.0, np.ones(1), 1.0, 1.0, 0.01)
+    prices = Prices(1.0, np.ones(1), 1.0, 1.0, 0.01)
     dwells, search = sequences.no_jumps(), Search(1, 1, 0, 0)
     times = []
     for _ in range(repeats + 1):
         begun = time.perf_counter()
-        dwells, _ = sequences.sweep(dwells, params, weights, search)
+        dwells, _ = sequences.sweep(dwells, params, prices, search)
         times.append(time.perf_counter() - begun)
     return min(times[1:])
 

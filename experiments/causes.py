@@ -22,8 +22,8 @@ WHERE_SETS = ("synthetic_1", "ms")
 BIRTHS: dict[str, dict[str, Any]] = {
     "from one state, the paper's move": {"start_states": 1},
     "from two states, the paper's move": {},
-    "from one state, all moves": {"start_states": 1, "moves": "all"},
-    "from one state, all moves, births checked": {"start_states": 1, "moves": "all", "check": True},
+    "from one state, all moves": {"start_states": 1, "proposals": "all"},
+    "from one state, all moves, births checked": {"start_states": 1, "proposals": "all", "check": True},
 }
 GAPS = (0.3, 1.0, 3.0, 5.0, 10.0)
 

@@ -83,7 +83,7 @@ PRINTED_HIDDEN: dict[str, Any] = {**PRINTED, "emission_weight": 1.0, "init": "no
 # From one state, where the paper starts, its move finds no jump to work on (see causes.py): from two it does.
 PRINTED_INFINITE: dict[str, Any] = {
     "emission_weight": 0.005, "transition_weight": 0.005, "shared_row_weight": 0.005, "prior_time": 5.0,
-    "state_cost": 5.0, "objective": "printed", "moves": "paper", "check": False, "start_states": 2, "refine": 0,
+    "state_cost": 5.0, "objective": "printed", "proposals": "paper", "check": False, "start_states": 2, "refine": 0,
 }  # fmt: skip
 NAMES = {
     "most_common": "most common observation",

@@ -24,8 +24,8 @@ GAIN_STEPS = 40
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},
     "unchecked": {"check": False, "max_states": MOST_UNCHECKED},
-    "paper": {"moves": "paper", "check": False},
-    "paper_from_2": {"moves": "paper", "check": False, "start_states": 2, "max_states": MOST_UNCHECKED},
+    "paper": {"proposals": "paper", "check": False},
+    "paper_from_2": {"proposals": "paper", "check": False, "start_states": 2, "max_states": MOST_UNCHECKED},
 }
 
 

@@ -15,7 +15,7 @@ MASKED, TRUTH = jm.hold_out(PANEL, 0.2, random_state=0)
 
 REGISTRY = {
     "JumpMeans": jm.JumpMeans(2, emission="categorical", n_init=1, refine=3),
-    "InfiniteJumpMeans": jm.InfiniteJumpMeans(emission="categorical", start_states=2, moves=[], refine=3),
+    "InfiniteJumpMeans": jm.InfiniteJumpMeans(emission="categorical", start_states=2, proposals=[], refine=3),
     "EM": co.EM(2, emission="categorical", max_iter=500, tol=1e-4),
     "Gibbs": co.Gibbs(2, emission="categorical", n_samples=5, burn_in=2),
     "ParticleGibbs": co.ParticleGibbs(emission="categorical", n_particles=10, n_iter=6, burn_in=2),

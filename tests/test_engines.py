@@ -10,7 +10,7 @@ import pytest
 
 import jumpmeans as jm
 from jumpmeans.engines import get_engine
-from jumpmeans.model.objective import Weights, join_stats
+from jumpmeans.model.objective import Prices, join_stats
 from jumpmeans.model.params import Params
 from jumpmeans.passes import Block, Search, Sequences
 
@@ -94,11 +94,11 @@ def test_statistics_join_in_order(panels):
     panel = panels["gaussian"]
     emission = jm.emissions.Record([jm.emissions.Gaussian(4.0 * np.arange(5))])
     params = Params(np.full(5, 0.3), (1 - np.eye(5)) / 4, emission)
-    weights, search = Weights(1.0, np.ones(1), 1.0, 1.0, 0.01), Search(1, 1, 0, 0)
+    prices, search = Prices(1.0, np.ones(1), 1.0, 1.0, 0.01), Search(1, 1, 0, 0)
     engine = jm.engines.Threads(1)
 
     def stats_of(part):
-        return Sequences.of(engine, part, part.values).decode(params, weights, search)[1]
+        return Sequences.of(engine, part, part.values).decode(params, prices, search)[1]
 
     whole = stats_of(panel)
     parts = [stats_of(panel.select(np.arange(a, b))) for a, b in ((0, 400), (400, 401), (401, 1500))]

@@ -226,7 +226,7 @@ def test_a_list_of_auto_weights_is_auto():
     # the closing decode: by the density where the weight was left to us, else as given
     model = jm.JumpMeans(3, n_init=1, emission_weight=["auto", 1e-4], engine=ONE).fit(panel)
     natural = model.process_.emission.natural_weights()
-    assert model._decoder_.weights.emission == pytest.approx([natural[0], 1e-4], rel=1e-12)
+    assert model._decoder_.prices.emission == pytest.approx([natural[0], 1e-4], rel=1e-12)
     symbols, _ = simulated("categorical", 5, emission=[EXAMPLES["categorical"].column, Bernoulli([0.1, 0.5, 0.9])])
     mixed = jm.InfiniteJumpMeans(emission=["categorical", "bernoulli"], emission_weight=["auto", 1.0])
     assert mixed.hyperparameters(symbols)["emission_weight"] == [2.0, 1.0]

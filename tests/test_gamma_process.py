@@ -10,7 +10,7 @@ from scipy.integrate import dblquad, quad
 from scipy.special import gammaincc, gammaln, logsumexp
 
 from jumpmeans.model.gamma_process import ShapedTranslatedPareto, simulate_hggp
-from jumpmeans.model.objective import Weights, complete_cost, prior_cost, running_cost
+from jumpmeans.model.objective import Prices, complete_cost, prior_cost, running_cost
 
 LAWS = [(1.0, 1.5, 1.0), (0.6, 0.8, 3.0), (3.0, 2.0, 0.2), (12.0, 0.4, 50.0)]  # β, α, γ
 PARTS = (0.0, 1e-3, 0.1, 1.0, 10.0, 1e3)
@@ -510,19 +510,19 @@ def test_limit_of_a_running_dwell(z):
 
 def test_limit_of_the_rate_prior():
     """λ = ‖μ‖ / β ~ Gamma(β κ_0, β γ): in the limit κ_0 h(γ λ / κ_0), the library's prior with a = κ_0, b = γ."""
-    weights = Weights(1.0, np.ones(1), XI2, GAMMA, 0.0)
+    prices = Prices(1.0, np.ones(1), XI2, GAMMA, 0.0)
     for lam in (0.1, 0.65, 3.0):
-        limit = prior_cost(np.array([lam]), weights)
+        limit = prior_cost(np.array([lam]), prices)
         assert_limit(lambda b, lam=lam: -stats.gamma.logpdf(lam, b * XI2, scale=1 / (b * GAMMA)) / b, limit)
 
 
 def test_limit_of_the_dwells_with_a_fixed_mass():
     """κ_0 = ξ_2: -ln p(t*) / β → Σ_m {kept - κ_0 ln(γ / κ_0)} = Σ_m min_λ {Σ h(λ t) + κ_0 h(γ λ / κ_0)}."""
-    weights = Weights(1.0, np.ones(1), XI2, GAMMA, 0.0)
+    prices = Prices(1.0, np.ones(1), XI2, GAMMA, 0.0)
     limit = kept(DWELLS, XI2) - len(DWELLS) * XI2 * math.log(GAMMA / XI2)
     rates = np.array([(len(t) + XI2) / (t.sum() + GAMMA) for t in DWELLS])
     objective = sum(complete_cost(lam * x) for lam, t in zip(rates, DWELLS, strict=True) for x in t)
-    assert limit == pytest.approx(objective + prior_cost(rates, weights), rel=1e-12)
+    assert limit == pytest.approx(objective + prior_cost(rates, prices), rel=1e-12)
     assert_limit(lambda b: dwells_cost(DWELLS, b, math.log(XI2)), limit)
 
 

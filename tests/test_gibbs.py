@@ -141,16 +141,16 @@ def test_paths_have_the_exact_posterior(rng):
 # --------------------------------------------------------------------- Geweke
 
 TIMES, END = np.array([0.2, 0.9, 1.5, 2.2]), 2.6
-MOVES = np.array([[0, 1, 1], [1, 0, 1], [0, 1, 0]], dtype=bool)
+PROPOSALS = np.array([[0, 1, 1], [1, 0, 1], [0, 1, 0]], dtype=bool)
 MISSING = 2  # of the rows of the first sequence
 S_GEWEKE = 2
 
 
 def prior_draw(priors, rng):
     """Parameters, paths and values from the model itself, in plain Python."""
-    M = len(MOVES)
+    M = len(PROPOSALS)
     rates = rng.exponential(size=M) / priors.prior_time
-    P = np.array([rng.dirichlet(np.where(row, 1.0, 1e-300)) * row for row in MOVES])
+    P = np.array([rng.dirichlet(np.where(row, 1.0, 1e-300)) * row for row in PROPOSALS])
     pi = rng.dirichlet(np.ones(M))
     prior = priors.columns[0]
     if isinstance(prior, NormalPrior):
@@ -204,7 +204,7 @@ def functions(process, block, x):
         [
             process.rates, process.rates**2, process.transition_probs[0, 1:], process.transition_probs[1, :1],
             process.transition_probs[[0, 1], [1, 0]] ** 2, process.initial_probs[:2] ** 2,
-            process.initial_probs[:2], *own, np.log1p(jumps[MOVES]), time, process.rates * time,
+            process.initial_probs[:2], *own, np.log1p(jumps[PROPOSALS]), time, process.rates * time,
             [np.log1p(jumps.sum()), float(row_states[0] == row_states[1]), float(row_states[0] == row_states[4])], data,
         ]
     )  # fmt: skip
@@ -213,7 +213,7 @@ def functions(process, block, x):
 def geweke(prior, n, seed):
     """z-scores of the successive-conditional against the marginal-conditional simulation."""
     rng = np.random.default_rng(seed)
-    priors = Priors(1.0, MOVES, (prior,))
+    priors = Priors(1.0, PROPOSALS, (prior,))
     panel = copies(TIMES, S_GEWEKE, END)
     laid_out = Block.of(panel, np.zeros((len(TIMES) * S_GEWEKE, 1)))
     independent = []

@@ -13,9 +13,9 @@ from jumpmeans.estimators import infinite
 from jumpmeans.estimators.infinite import every_move
 from jumpmeans.fit.births import price
 from jumpmeans.fit.descent import Model, minimise
-from jumpmeans.fit.moves import Scene, class_stats, short_and_long, timeline, two_means
+from jumpmeans.fit.proposals import Scene, class_stats, short_and_long, timeline, two_means
 from jumpmeans.fit.setup import sample_panel
-from jumpmeans.model.objective import Weights, evaluate
+from jumpmeans.model.objective import Prices, evaluate
 from jumpmeans.model.params import Params
 from jumpmeans.passes import Block, Search, Sequences
 
@@ -113,10 +113,10 @@ def test_several_columns():
     ids=["emissions", "pair", "dwells"],
 )
 def test_one_kind_of_birth_leads_to_the_right_number(panel, start, right, wanted, others):
-    model = fit(panel, moves=[wanted], start_states=start)
+    model = fit(panel, proposals=[wanted], start_states=start)
     assert model.n_states_ == right
     assert {step.kind for step in model.path_} == {"start", wanted}
-    assert fit(panel, moves=others, start_states=start).n_states_ == start
+    assert fit(panel, proposals=others, start_states=start).n_states_ == start
     assert fit(panel).n_states_ == right
 
 
@@ -124,15 +124,15 @@ def test_one_kind_of_birth_leads_to_the_right_number(panel, start, right, wanted
 def test_too_many_states_become_fewer(kind):
     panel, _ = gaussian_panel([0.0, 5.0, 10.0], [0.2] * 3)
     price = {"emission_weight": 0.7, "state_cost": 0.06 * panel.n_observations}
-    model = fit(panel, moves=[kind], start_states=6, **price)
+    model = fit(panel, proposals=[kind], start_states=6, **price)
     assert model.n_states_ == 3
     assert [step.n_states for step in model.path_] == [6, 5, 4, 3]
-    assert fit(panel, moves=[], start_states=6, **price).n_states_ == 6
+    assert fit(panel, proposals=[], start_states=6, **price).n_states_ == 6
 
 
 def test_paper_moves_alone_are_blind_at_one_state():
-    assert fit(APART, moves="paper").n_states_ == 1
-    assert fit(APART, moves="paper", start_states=2).n_states_ > 2
+    assert fit(APART, proposals="paper").n_states_ == 1
+    assert fit(APART, proposals="paper", start_states=2).n_states_ > 2
 
 
 def test_accepted_moves_lower_the_objective():
@@ -151,14 +151,14 @@ def falls(model):
 
 def scene_of(panel, M=3, objective="corrected"):
     """A scene after a few sweeps with M states, and its timeline."""
-    model = jm.InfiniteJumpMeans(engine=ONE, moves=[], start_states=M, refine=0, objective=objective).fit(panel)
+    model = jm.InfiniteJumpMeans(engine=ONE, proposals=[], start_states=M, refine=0, objective=objective).fit(panel)
     block = Block.of(panel, model.emission_.encode(panel))
     sequences = Sequences.hold(ONE, block)
-    params, weights, search, _ = model._decoder_
+    params, prices, search, _ = model._decoder_
     search = search._replace(rounds=1)
-    dwells, stats = sequences.decode(params, weights, search)
+    dwells, stats = sequences.decode(params, prices, search)
     dwells = sequences.fetch(dwells)
-    model_of = lambda n: Model(weights, every_move(n), search)
+    model_of = lambda n: Model(prices, every_move(n), search)
     features = params.emission.features(block.x)
     return Scene(block, dwells, params, features, 1.0, model_of, stats), timeline(block, dwells, False)
 
@@ -201,8 +201,8 @@ def test_statistics_of_a_split_are_those_of_the_relabelled_trajectories(split):
     means = np.array([np.average(x[rows == s], weights=w[rows == s]) for s in range(4)])
     np.testing.assert_allclose(params.emission.means, means, rtol=1e-12)
     squares = 0.5 * w @ (x - means[rows]) ** 2
-    cost = evaluate(stats, params, scene.weights)
-    assert cost.observations == pytest.approx(scene.weights.emission[0] * squares, rel=1e-9)
+    cost = evaluate(stats, params, scene.prices)
+    assert cost.observations == pytest.approx(scene.prices.emission[0] * squares, rel=1e-9)
     last = np.append(time.first[1:], len(new)) - 1
     np.testing.assert_array_equal(stats.run_state[:, 1], new[last])
     np.testing.assert_allclose(stats.run_time[:, 1], time.length[last])
@@ -345,8 +345,8 @@ def test_printed_dwell_term_is_the_one_of_the_paper():
     """Σ_m K ln((γ + T)/K) - Σ ln t of the trajectories equals the dwell terms of the cost."""
     scene, time = scene_of(APART, 4, "printed")
     params = minimise(scene.stats, scene.params, scene.model(4))
-    cost = evaluate(scene.stats, params, scene.weights)
-    gamma, expected = scene.weights.prior_time, 0.0
+    cost = evaluate(scene.stats, params, scene.prices)
+    gamma, expected = scene.prices.prior_time, 0.0
     for m in range(4):
         t = time.length[(time.state == m) & time.complete]
         expected += len(t) * np.log((gamma + t.sum()) / len(t)) - np.log(t).sum() if len(t) else 0.0
@@ -361,10 +361,10 @@ def test_a_free_end_is_decoded_and_placed_at_no_cost():
     record = jm.Process([1.0, 1.0], [[0, 1], [1, 0]], emission=emission).emission
     sequences = Sequences.of(ONE, panel, panel.values)
     params = Params(np.array([0.5, 5.0]), np.array([[0.0, 1.0], [1.0, 0.0]]), record)
-    weights = Weights(1.0, np.full(1, 100.0), 1.0, 1.0, 0.0)
+    prices = Prices(1.0, np.full(1, 100.0), 1.0, 1.0, 0.0)
     found = {}
     for free in (0, 1):
-        dwells, _ = sequences.decode(params, weights, Search(1, 1, 0, 0, 50, free))
+        dwells, _ = sequences.decode(params, prices, Search(1, 1, 0, 0, 50, free))
         found[free] = sequences.fetch(dwells).starts[1]
     assert found[1] == pytest.approx(2.0)  # 1/λ of the first state
     assert found[0] > 3.9  # every moment less of the run is worth more than a longer first dwell costs
@@ -396,8 +396,8 @@ def test_a_high_price_leaves_one_state():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"moves": "some"}, "moves must be"),
-        ({"moves": ["split"]}, "'split'"),
+        ({"proposals": "some"}, "proposals must be"),
+        ({"proposals": ["split"]}, "'split'"),
         ({"objective": "other"}, "objective must be"),
         ({"state_cost": -1.0}, "state_cost must be"),
         ({"max_states": 0}, "max_states must be"),

@@ -16,7 +16,7 @@ from all_families import ALL, EXAMPLES, spec
 from jumpmeans.emissions import Record, find_family
 from jumpmeans.fit.descent import Model, minimise
 from jumpmeans.fit.setup import states_and_emission
-from jumpmeans.model.objective import Weights, evaluate
+from jumpmeans.model.objective import Prices, evaluate
 from jumpmeans.model.params import Params
 from jumpmeans.model.updates import exact_rates, transition_rows, uniform_rows
 from jumpmeans.passes import Search, Sequences
@@ -155,7 +155,7 @@ def test_every_step_is_a_descent_and_counts_right(family, seed):
     emission = emission.noisy(x, rng)
     moves = CHAIN.copy() if rng.random() < 0.5 else ~np.eye(M, dtype=bool)
     zeta = float(rng.choice([0.3, 1.0]))
-    weights = Weights(float(rng.choice([0.5, 2.0])), np.array([zeta]), 1.3, 0.9, alpha)
+    prices = Prices(float(rng.choice([0.5, 2.0])), np.array([zeta]), 1.3, 0.9, alpha)
     running = int(rng.random() < 0.5)
     beam = int(rng.random() < 0.5)
     search = Search(2, 8 if beam else 2, beam, running)
@@ -164,26 +164,26 @@ def test_every_step_is_a_descent_and_counts_right(family, seed):
     params = Params(np.full(M, 1.0), uniform_rows(moves), emission)
     history = []
     for _ in range(6):
-        dwells, stats = sequences.sweep(dwells, params, weights, search)
+        dwells, stats = sequences.sweep(dwells, params, prices, search)
         for step in ("decode", "rates", "transitions", "emission"):
             rates, P, emission = params.rates, params.transition_probs, params.emission
             if step == "rates":
-                rates = exact_rates(stats, weights, moves.any(axis=1))
+                rates = exact_rates(stats, prices, moves.any(axis=1))
             elif step == "transitions":
                 P = transition_rows(stats.jumps, alpha, moves, P)
             elif step == "emission":
                 emission = emission.update(stats.emission)
             params = Params(rates, P, emission)
-            cost = evaluate(stats, params, weights)
+            cost = evaluate(stats, params, prices)
             history.append(cost.total)
-        plain = plain_objective(panel, x, sequences.fetch(dwells), params, weights, running)
+        plain = plain_objective(panel, x, sequences.fetch(dwells), params, prices, running)
         for name, value in plain.items():
             if name != "emission_prior":
                 assert getattr(cost, name) == pytest.approx(value, rel=1e-10, abs=1e-9), name
     not_rising(history)
 
 
-def plain_objective(panel, x, dwells, params, weights, running):
+def plain_objective(panel, x, dwells, params, prices, running):
     """J of the dwells by `reference.objective`; observations cost what the family's formula says."""
     column = params.emission.columns[0]
 
@@ -191,7 +191,7 @@ def plain_objective(panel, x, dwells, params, weights, running):
         if np.isnan(value):
             return 0.0
         cost = EXAMPLES[column.name].divergence(value, column, s)
-        return weights.emission[0] * cost if cost < np.inf else np.inf
+        return prices.emission[0] * cost if cost < np.inf else np.inf
 
     sequences = []
     for i in range(panel.n_sequences):
@@ -207,15 +207,15 @@ def plain_objective(panel, x, dwells, params, weights, running):
         )
     return reference.objective(
         sequences, params.rates.tolist(), params.transition_probs.tolist(), divergence,
-        xi=weights.transition, a=weights.prior_count, b=weights.prior_time, alpha=weights.jump_pseudo_count,
+        xi=prices.transition, a=prices.prior_count, b=prices.prior_time, alpha=prices.jump_pseudo_count,
         first_running=bool(running),
     )  # fmt: skip
 
 
-def weights_of(model, panel):
-    """The weights of the objective that a model was fitted with."""
+def prices_of(model, panel):
+    """The prices of the objective that a model was fitted with."""
     blank = states_and_emission(panel, model.emission, model.n_states, model.states, model.pseudo_count)[1]
-    return model._weights(panel, blank, blank.encode(panel))
+    return model._prices(panel, blank, blank.encode(panel))
 
 
 @pytest.mark.parametrize("family", ALL)
@@ -227,20 +227,20 @@ def test_a_converged_fit_is_a_fixed_point(family, search, rng):
         panel = make_panel(rng, family, S=20)
         fitted = make_model(family, search=search).fit(panel)
         params, moves = fitted.objective_params_, ~np.eye(len(fitted.states_), dtype=bool)
-        model = Model(weights_of(fitted, panel), moves, fitted._decoder_.search._replace(rounds=1))
+        model = Model(prices_of(fitted, panel), moves, fitted._decoder_.search._replace(rounds=1))
         sequences = Sequences.of(engine, panel, fitted.emission_.encode(panel))
         dwells = sequences.no_jumps()
         history = []
         while len(history) < 3 or history[-2] - history[-1] > 1e-13 * abs(history[-1]):
-            dwells, stats = sequences.sweep(dwells, params, model.weights, model.search)
+            dwells, stats = sequences.sweep(dwells, params, model.prices, model.search)
             params = minimise(stats, params, model)
-            history.append(evaluate(stats, params, model.weights).total)
+            history.append(evaluate(stats, params, model.prices).total)
             assert len(history) < 500
         settled = history[-1]
         for _ in range(3):
-            dwells, stats = sequences.sweep(dwells, params, model.weights, model.search)
+            dwells, stats = sequences.sweep(dwells, params, model.prices, model.search)
             params = minimise(stats, params, model)
-            history.append(evaluate(stats, params, model.weights).total)
+            history.append(evaluate(stats, params, model.prices).total)
         not_rising(history)
         assert history[-1] == pytest.approx(settled, rel=1e-9)
 
@@ -250,12 +250,12 @@ def test_more_candidates_never_hurt_a_decode(rng):
     for family in ("gaussian", "direct"):
         panel = make_panel(rng, family, S=30)
         model = make_model(family).fit(panel)
-        params, weights = model.objective_params_, weights_of(model, panel)
+        params, prices = model.objective_params_, prices_of(model, panel)
         sequences = Sequences.of(jm.engines.Threads(1), panel, model.emission_.encode(panel))
         values = []
         for per_gap in (1, 3, 7):  # each grid holds the one before it
-            _, stats = sequences.decode(params, weights, Search(per_gap, per_gap, 0, 0, 1))
-            values.append(evaluate(stats, params, weights).total)
+            _, stats = sequences.decode(params, prices, Search(per_gap, per_gap, 0, 0, 1))
+            values.append(evaluate(stats, params, prices).total)
         assert values[2] <= values[0] + 1e-9 * abs(values[0])
 
 
@@ -341,12 +341,12 @@ def test_permuted_parameters_decode_the_same(family, rng):
     for _ in range(5):
         panel = make_panel(rng, family, missing=0.0)  # a sequence without any value may take any state
         model = make_model(family).fit(panel)
-        params, weights = model.objective_params_, weights_of(model, panel)
+        params, prices = model.objective_params_, prices_of(model, panel)
         sequences = Sequences.of(jm.engines.Threads(1), panel, model.emission_.encode(panel))
         order = rng.permutation(3)
         found = []
         for these in (params, params.take(order)):
-            found.append(sequences.fetch(sequences.decode(these, weights, model._decoder_.search)[0]))
+            found.append(sequences.fetch(sequences.decode(these, prices, model._decoder_.search)[0]))
         np.testing.assert_array_equal(found[0].states, order[found[1].states])
         np.testing.assert_array_equal(found[0].rows, found[1].rows)
 

@@ -13,7 +13,7 @@ from jumpmeans.engines import Threads
 from jumpmeans.estimators import infinite, jump_model
 from jumpmeans.fit.publish import publish_trajectories
 from jumpmeans.fit.setup import make_search
-from jumpmeans.model.objective import Weights
+from jumpmeans.model.objective import Prices
 from jumpmeans.model.params import Params
 from jumpmeans.passes import Sequences
 from jumpmeans.passes.sweep import MAX_ROUNDS
@@ -143,7 +143,7 @@ def decoded(model, panel, xi, zeta):
     sequences = Sequences.of(ONE, panel, process.emission.encode(panel))
     search = make_search("auto", "exact", "complete", process.transition_probs > 0)._replace(rounds=MAX_ROUNDS)
     params = Params(process.rates, process.transition_probs, process.emission)
-    dwells, _ = sequences.decode(params, Weights(xi, np.atleast_1d(zeta), 0.0, 0.0, 0.0), search)
+    dwells, _ = sequences.decode(params, Prices(xi, np.atleast_1d(zeta), 0.0, 0.0, 0.0), search)
     return publish_trajectories(panel, sequences.fetch(dwells), model.states_)
 
 

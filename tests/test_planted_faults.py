@@ -20,14 +20,14 @@ from jumpmeans.estimators.infinite import every_move
 from jumpmeans.fit import births, descent
 from jumpmeans.fit.births import Rules, trials
 from jumpmeans.fit.descent import Model, descend, minimise
-from jumpmeans.fit.moves import MOVES, drops, merges, two_means
+from jumpmeans.fit.proposals import PROPOSALS, drops, merges, two_means
 from jumpmeans.fit.setup import make_search, sample_panel, total_weight
 from jumpmeans.model.objective import evaluate
 from jumpmeans.model.params import Params
 from jumpmeans.model.updates import uniform_rows
 from jumpmeans.passes import Block, Sequences
 from test_infinite import APART, fit, gaussian_panel, scene_of
-from test_laws import CHAIN, SEEDS, make_model, make_panel, weights_of
+from test_laws import CHAIN, SEEDS, make_model, make_panel, prices_of
 
 ONE = Threads(1)
 
@@ -97,8 +97,8 @@ def careless_decoder(patch):
     """Now and then, trajectories for which a jump costs nothing."""
     right = Sequences.sweep
 
-    def wrong(self, dwells, params, weights, search):
-        return right(self, dwells, params, weights._replace(transition=0.0), search)
+    def wrong(self, dwells, params, prices, search):
+        return right(self, dwells, params, prices._replace(transition=0.0), search)
 
     patch.setattr(Sequences, "sweep", now_and_then(right, wrong))
 
@@ -107,7 +107,9 @@ def both_models(family):
     """Both models of three states, without closing steps."""
     states = ["a", "b", "c"] if family == "direct" else None
     yield make_model(family)
-    yield jm.InfiniteJumpMeans(emission=spec(family), states=states, start_states=3, moves=[], refine=0, max_iter=500)
+    yield jm.InfiniteJumpMeans(
+        emission=spec(family), states=states, start_states=3, proposals=[], refine=0, max_iter=500
+    )
 
 
 FAULTS = [fast_rates, even_rows, blurred_states, hasty_decoder, careless_decoder]
@@ -135,8 +137,8 @@ def test_a_rise_of_the_objective_is_told(family, fault, monkeypatch):
 def test_a_rise_within_a_sweep_is_told(monkeypatch):
     """Caught: only whole sweeps compared, so that a good decode hides parameters that make it dearer."""
     panel, moves = make_panel(np.random.default_rng(0), "gaussian", S=40), every_move(3)
-    weights = weights_of(make_model("gaussian"), panel)
-    known = Model(weights, moves, make_search("auto", "exact", "complete", moves))
+    prices = prices_of(make_model("gaussian"), panel)
+    known = Model(prices, moves, make_search("auto", "exact", "complete", moves))
     sequences = Sequences.of(ONE, panel, panel.values)
     start = Params(np.full(3, 1.0), uniform_rows(moves), Record([jm.emissions.Gaussian([0.0, 4.0, 8.0])]))
     first, second = descend(sequences, start, known, 2, 0.0).history
@@ -179,18 +181,18 @@ def test_no_parameters_nearby_do_better(family, rng):
         panel = make_panel(rng, family, S=20, weights=True)
         model = list(both_models(family))[shared].fit(panel)
         moves = CHAIN.copy() if family == "direct" and not shared else every_move(3)
-        weights = model._decoder_.weights if shared else weights_of(model, panel)
-        best = Model(weights, moves, make_search("auto", "exact", "complete", moves))
+        prices = model._decoder_.prices if shared else prices_of(model, panel)
+        best = Model(prices, moves, make_search("auto", "exact", "complete", moves))
         sequences = Sequences.of(ONE, panel, model.emission_.encode(panel))
         start = replace(model.objective_params_)
         if not shared:
             start = replace(start, transition_probs=uniform_rows(moves))
         run = descend(sequences, start, best, 500, 1e-9)
         params = minimise(run.stats, run.params, best)
-        least = evaluate(run.stats, params, weights)
+        least = evaluate(run.stats, params, prices)
 
         def no_better(**change):
-            worse = evaluate(run.stats, replace(params, **change), weights)  # noqa: B023
+            worse = evaluate(run.stats, replace(params, **change), prices)  # noqa: B023
             assert worse.total >= least.total - 1e-10 * least.size  # noqa: B023
 
         for _ in range(20):
@@ -219,8 +221,8 @@ def test_the_best_of_all_moves_is_tried_first():
     panel, _ = gaussian_panel([0.0, 3.0, 6.0, 9.0], [0.3] * 4, n=40)
     scene, _ = scene_of(panel, 2)
     sequences = Sequences.hold(ONE, scene.block)
-    dwells, _ = sequences.decode(scene.params, scene.weights, scene.model(2).search)
-    rules = Rules(tuple(MOVES), 8, check=True, max_iter=100, tol=1e-9)
+    dwells, _ = sequences.decode(scene.params, scene.prices, scene.model(2).search)
+    rules = Rules(tuple(PROPOSALS), 8, check=True, max_iter=100, tol=1e-9)
     found = [trial.run.cost.total for trial in trials(sequences, scene, dwells, rules)]
     proposed = []
     for proposal in births.screened(scene, rules.kinds, may_grow=True):
@@ -248,7 +250,7 @@ def handed_over(scene, time, m, takers):
     more, x = 0.0, scene.block.x[:, 0]
     weight = time.weight[time.row_dwell]
     for i in np.flatnonzero(time.state[time.row_dwell] == m):
-        costs = 0.5 * scene.weights.emission[0] * (x[i] - scene.params.emission.means) ** 2
+        costs = 0.5 * scene.prices.emission[0] * (x[i] - scene.params.emission.means) ** 2
         more += weight[i] * (min(costs[r] for r in takers) - costs[m])
     return more
 
@@ -261,7 +263,7 @@ def test_what_merging_and_dropping_are_expected_to_cost():
     panel, _ = gaussian_panel([0.0, 1.0, 20.0], [0.3] * 3, n=30)
     panel = replace(panel, weights=np.random.default_rng(0).integers(1, 4, 30).astype(float))
     scene, time = scene_of(panel)
-    now = evaluate(scene.stats, scene.params, scene.weights).total - scene.weights.state_cost
+    now = evaluate(scene.stats, scene.params, scene.prices).total - scene.prices.state_cost
     pairs = [(m, r) for m in range(3) for r in range(3) if m != r]
     expected = [now + handed_over(scene, time, m, [r]) for m, r in pairs]
     np.testing.assert_allclose([proposal.expected for proposal in merges(scene, time)], expected, rtol=1e-9)
@@ -276,7 +278,7 @@ def test_a_sample_is_searched_at_its_share_of_the_price(price, monkeypatch):
     asked = []
 
     def spy(sequences, scene, rules, n):
-        asked.append((scene.weights.state_cost, n))
+        asked.append((scene.prices.state_cost, n))
         return births.search_states(sequences, scene, rules, n)
 
     monkeypatch.setattr(infinite, "search_states", spy)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 
-from jumpmeans.model.objective import Weights, shared_row_cost
+from jumpmeans.model.objective import Prices, shared_row_cost
 from jumpmeans.model.updates import exact_rate, shared_rows
 
 
-def weights_of(xi, xi2, alpha=0.0):
-    return Weights(xi, np.ones(1), 1.0, 1.0, alpha, shared_row=xi2)
+def prices_of(xi, xi2, alpha=0.0):
+    return Prices(xi, np.ones(1), 1.0, 1.0, alpha, shared_row=xi2)
 
 
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 5.0])
@@ -42,7 +42,7 @@ def test_shared_rows_are_the_minimum_that_scipy_finds(masked, rng):
     if masked:
         moves[0, 2] = moves[3, 1] = False
     jumps = np.where(moves, rng.integers(0, 9, (M, M)) + 0.2, 0.0)
-    rows, base = shared_rows(jumps, moves, weights_of(xi, xi2), np.full(M, 1 / M))
+    rows, base = shared_rows(jumps, moves, prices_of(xi, xi2), np.full(M, 1 / M))
     reachable = moves | np.eye(M, dtype=bool)
     np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-12)
     assert np.all(rows[~reachable] == 0) and base.sum() == pytest.approx(1.0)
@@ -65,9 +65,9 @@ def test_alternating_never_raises_the_cost(rng):
     M = 5
     moves = ~np.eye(M, dtype=bool)
     jumps = np.where(moves, rng.poisson(2.0, (M, M)), 0.0)
-    weights = weights_of(1.0, 0.5, alpha=0.01)
+    prices = prices_of(1.0, 0.5, alpha=0.01)
     base, costs = rng.dirichlet(np.ones(M)), []
     for _ in range(30):
-        rows, base = shared_rows(jumps, moves, weights, base, max_iter=1)
+        rows, base = shared_rows(jumps, moves, prices, base, max_iter=1)
         costs.append(joint_cost(rows, base, jumps + np.where(moves, 0.01, 0.0), 1.0, 0.5))
     assert np.all(np.diff(costs) <= 1e-12)

@@ -12,7 +12,7 @@ import reference
 from jumpmeans.emissions import Bernoulli, Categorical, Exponential, Gaussian, Laplace, Poisson
 from jumpmeans.fit.em_steps import maximise
 from jumpmeans.kernels.stats import add_trajectory, label_rows
-from jumpmeans.model.objective import Stats, Weights, complete_cost, jump_costs, prior_cost, running_cost
+from jumpmeans.model.objective import Prices, Stats, complete_cost, jump_costs, prior_cost, running_cost
 from jumpmeans.model.process import Process
 from jumpmeans.model.updates import exact_rate, exact_rates, transition_rows, uniform_rows
 from jumpmeans.passes import Expected
@@ -94,7 +94,7 @@ def test_exact_rates_sort_out_states(rng):
     weights = np.array([1.0, 2.0, 1.0])
     exits, time = np.array([2.0, 0.0, 1.0]), np.array([3.0, 0.0, 1.0])
     stats = Stats(exits, time, time, np.zeros((3, 3)), run_state, run_time, weights, ())
-    rates = exact_rates(stats, Weights(1.0, np.ones(1), 1.5, 0.7, 0.0), np.array([True, True, False]))
+    rates = exact_rates(stats, Prices(1.0, np.ones(1), 1.5, 0.7, 0.0), np.array([True, True, False]))
     assert rates[0] == exact_rate(2.0, 3.0, np.array([3.0, 0.1]), np.array([1.0, 2.0]), 1.5, 0.7)
     assert rates[1] == exact_rate(0.0, 0.0, np.array([5.0]), np.array([2.0]), 1.5, 0.7)
     assert rates[2] == 0.0
@@ -106,10 +106,10 @@ def test_rate_prior_has_no_unit(rng):
     rates[1] = 0.0  # absorbing: left out
     a, b = 2.0, 3.0
     direct = sum(b * r - a * math.log(r) for r in rates if r > 0) - 3 * (a - a * math.log(a / b))
-    assert prior_cost(rates, Weights(1.0, np.ones(1), a, b, 0.0)) == pytest.approx(direct, rel=1e-12)
-    scaled = prior_cost(rates / 60.0, Weights(1.0, np.ones(1), a, 60.0 * b, 0.0))
+    assert prior_cost(rates, Prices(1.0, np.ones(1), a, b, 0.0)) == pytest.approx(direct, rel=1e-12)
+    scaled = prior_cost(rates / 60.0, Prices(1.0, np.ones(1), a, 60.0 * b, 0.0))
     assert scaled == pytest.approx(direct, rel=1e-12)
-    printed = prior_cost(rates, Weights(1.0, np.ones(1), 0.0, b, 0.0))
+    printed = prior_cost(rates, Prices(1.0, np.ones(1), 0.0, b, 0.0))
     assert printed == pytest.approx(b * rates.sum(), rel=1e-12)
 
 

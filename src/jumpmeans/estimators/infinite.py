@@ -15,7 +15,7 @@ from ..engines import get_engine
 from ..fit.advice import warn_of_ends
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
-from ..fit.moves import MOVES, Scene
+from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     are_auto,
     check_distinct,
@@ -31,7 +31,7 @@ from ..fit.setup import (
     typical_gap,
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
-from ..model.objective import Weights
+from ..model.objective import Prices
 from ..model.params import Params
 from ..model.structure import Structure
 from ..options import Rule, check_options, choice, count, flag, instance, listed, none
@@ -81,7 +81,7 @@ class InfiniteJumpMeans(JumpModel):
         The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells; as printed in the
         paper, with K in place of K + ξ_2 and running dwells free; or the supplement's one with the rows integrated
         out, in which a state pays ξ_2 for every further state that it is followed by (ξ has no part in it).
-    moves : "all", "paper", or a list from "pair", "emissions", "dwells", "merge", "drop"
+    proposals : "all", "paper", or a list from "pair", "emissions", "dwells", "merge", "drop"
         Changes of the number of states that are tried: what is entered from one state by a jump to another, the rows
         of a state in two clusters, its short dwells, two states as one, a state given up. "paper" is the first alone.
     check : bool
@@ -131,7 +131,7 @@ n_iter_, converged_, history_
         "shared_row_weight": weight,
         "prior_time": weight,
         "objective": choice("corrected", "printed", "integrated"),
-        "moves": choice("all", "paper") | listed(choice(*MOVES), f"a list from {list(MOVES)}", least=0),
+        "proposals": choice("all", "paper") | listed(choice(*PROPOSALS), f"a list from {list(PROPOSALS)}", least=0),
         "check": flag,
         "start_states": count(most=MOST_STATES),
         "structure": none | instance(Structure),
@@ -151,7 +151,7 @@ n_iter_, converged_, history_
         emission_weight: float | Sequence[float] | str = "auto",
         transition_weight: float | str = "auto",
         objective: str = "corrected",
-        moves: str | Sequence[str] = "all",
+        proposals: str | Sequence[str] = "all",
         check: bool = True,
         start_states: int = 1,
         structure: Structure | None = None,
@@ -173,7 +173,7 @@ n_iter_, converged_, history_
         self.emission_weight = emission_weight
         self.transition_weight = transition_weight
         self.objective = objective
-        self.moves = moves
+        self.proposals = proposals
         self.check = check
         self.start_states = start_states
         self.structure = structure
@@ -204,16 +204,16 @@ n_iter_, converged_, history_
                 "got 'running'."
             )
         labels, blank = self._blank(panel)
-        weights = self._weights(panel, blank, blank.encode(panel))
+        prices = self._prices(panel, blank, blank.encode(panel))
         if start is not None:
             self._check_start(start)
         if blank.is_direct:
             warn_of_ends(panel, blank.states_seen(blank.encode(panel)), labels, self._allowed(labels))
         with status("looking for states"):
             if blank.is_direct:
-                run, model, path = self._fit_labels(panel, blank, weights, labels)
+                run, model, path = self._fit_labels(panel, blank, prices, labels)
             else:
-                run, model, path = self._fit_hidden(panel, blank, weights, start)
+                run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
         sequences = self._hold(panel, run.params.emission)
         with status("closing steps"):
@@ -222,17 +222,17 @@ n_iter_, converged_, history_
         return self
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
-        """The weights of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
+        """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)
         panel = counted(as_panel(panel))
         _, blank = self._blank(panel)
-        weights = self._weights(panel, blank, blank.encode(panel))
+        prices = self._prices(panel, blank, blank.encode(panel))
         return {
-            "state_cost": weights.state_cost,
-            "shared_row_weight": weights.shared_row,
-            "prior_time": weights.prior_time,
-            "emission_weight": one_or_list(weights.emission),
-            "transition_weight": weights.transition,
+            "state_cost": prices.state_cost,
+            "shared_row_weight": prices.shared_row,
+            "prior_time": prices.prior_time,
+            "emission_weight": one_or_list(prices.emission),
+            "transition_weight": prices.transition,
         }
 
     def _blank(self, panel: Panel) -> tuple[AnyArray, Record]:
@@ -260,16 +260,16 @@ n_iter_, converged_, history_
     def _hold(self, panel: Panel, emission: Record) -> Sequences:
         return Sequences.of(get_engine(self.engine), panel, emission.encode(panel))
 
-    def _model(self, weights: Weights, moves: Bools) -> Model:
+    def _model(self, prices: Prices, moves: Bools) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
-        return Model(weights, moves, search._replace(free_end=int(not weights.running)))
+        return Model(prices, moves, search._replace(free_end=int(not prices.running)))
 
     def _fit_labels(
-        self, panel: Panel, blank: Record, weights: Weights, labels: AnyArray
+        self, panel: Panel, blank: Record, prices: Prices, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
         moves = self._allowed(labels)
-        model = self._model(weights, moves)
+        model = self._model(prices, moves)
         M = len(labels)
         start = Params(
             np.asarray(moves.any(axis=1)) / typical_gap(panel),
@@ -282,7 +282,7 @@ n_iter_, converged_, history_
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
-        self, panel: Panel, blank: Record, weights: Weights, start: InfiniteJumpMeans | None
+        self, panel: Panel, blank: Record, prices: Prices, start: InfiniteJumpMeans | None
     ) -> tuple[Descent, Model, list[Step]]:
         """Hidden states: look for their number, on a sample if there is much, then descend on all."""
         if self.structure is not None:
@@ -294,12 +294,12 @@ n_iter_, converged_, history_
         share = total_weight(few) / max(total_weight(panel), 1e-300)
         # what grows with the data is, on a sample, as much smaller
         pull = share if isinstance(self.shared_row_weight, str) and blank.only_symbols else 1.0
-        less = weights._replace(state_cost=share * weights.state_cost, shared_row=pull * weights.shared_row)
-        params = self._first_params(few, blank, weights) if start is None else start.objective_params_
+        less = prices._replace(state_cost=share * prices.state_cost, shared_row=pull * prices.shared_row)
+        params = self._first_params(few, blank, prices) if start is None else start.objective_params_
         params = replace(params, emission=params.emission.with_counts_of(blank, share))
         with explained(few, WHY, REMEDY):
             run, path = self._search(few, params, less)
-        model = self._model(weights, every_move(len(run.params.rates)))
+        model = self._model(prices, every_move(len(run.params.rates)))
         if few is not panel:
             params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
             sequences, timing = self._hold(panel, params.emission), run.timing.restarted()
@@ -307,7 +307,7 @@ n_iter_, converged_, history_
                 run = descend(sequences, params, model, self.max_iter, self.tol, timing=timing)
         return run, model, path
 
-    def _first_params(self, panel: Panel, blank: Record, weights: Weights) -> Params:
+    def _first_params(self, panel: Panel, blank: Record, prices: Prices) -> Params:
         """`start_states` states to start from, found in the observations."""
         M = min(self.start_states, self.max_states)
         blank = blank.take(np.zeros(M, np.int64))
@@ -315,15 +315,15 @@ n_iter_, converged_, history_
         check_distinct(panel, blank, x, "start_states")
         return Params(
             np.full(M, 1.0 / typical_gap(panel)) if M > 1 else np.zeros(1),
-            np.ones((M, M)) if weights.integrated else np.full((M, M), 1.0 / M),
+            np.ones((M, M)) if prices.integrated else np.full((M, M), 1.0 / M),
             start_emission(blank, x, panel, "data", np.random.default_rng(self.random_state), first=True),
-            None if weights.integrated else np.full(M, 1.0 / M),
+            None if prices.integrated else np.full(M, 1.0 / M),
         )
 
-    def _search(self, panel: Panel, params: Params, weights: Weights) -> tuple[Descent, list[Step]]:
+    def _search(self, panel: Panel, params: Params, prices: Prices) -> tuple[Descent, list[Step]]:
         x = params.emission.encode(panel)
         block = Block.of(panel, x)
-        model = self._model(weights, every_move(len(params.rates)))
+        model = self._model(prices, every_move(len(params.rates)))
         scene = Scene(
             block,
             Dwells.blank(block),
@@ -336,11 +336,11 @@ n_iter_, converged_, history_
         return search_states(Sequences.hold(get_engine(self.engine), block), scene, rules, total_weight(panel))
 
     def _kinds(self) -> tuple[str, ...]:
-        if isinstance(self.moves, str):
-            return tuple(MOVES) if self.moves == "all" else ("pair",)
-        return tuple(self.moves)
+        if isinstance(self.proposals, str):
+            return tuple(PROPOSALS) if self.proposals == "all" else ("pair",)
+        return tuple(self.proposals)
 
-    def _weights(self, panel: Panel, blank: Record, x: Floats) -> Weights:
+    def _prices(self, panel: Panel, blank: Record, x: Floats) -> Prices:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
         symbols = blank.only_symbols
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
@@ -352,7 +352,7 @@ n_iter_, converged_, history_
         xi = or_auto(self.transition_weight, 1.0)
         # behind symbols the pull stands for even counts, and is no number of earlier dwells
         count = 1.0 if symbols else shared
-        return Weights(
+        return Prices(
             transition=1.0 if integrated else xi,
             emission=emission,
             prior_count=0.0 if printed else count,

@@ -14,7 +14,7 @@ from ..engines import get_engine
 from ..fit.advice import warn_of_ends
 from ..fit.ascent import opened
 from ..fit.descent import Model, descend
-from ..fit.refine import Decoder, closing_weights
+from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
     check_distinct,
     counted,
@@ -27,7 +27,7 @@ from ..fit.setup import (
     typical_gap,
 )
 from ..fit.start import given_process, start_emission, start_rows
-from ..model.objective import Weights
+from ..model.objective import Prices
 from ..model.params import Params
 from ..model.process import Process
 from ..model.structure import Structure
@@ -191,7 +191,7 @@ class JumpMeans(JumpModel):
         process : Process
             Rates from the literature, the truth of a simulation, the process of another model.
         options : `transition_weight`, `emission_weight`, `jumps_per_gap`, `search`, `first_dwell`, `engine`
-            As of a fit; weights left to us are those that a fit decodes with after its closing steps.
+            As of a fit; prices left to us are those that a fit decodes with after its closing steps.
 
         Examples
         --------
@@ -217,7 +217,7 @@ class JumpMeans(JumpModel):
         )
         check_options(model, model.rules)
         given = model.emission_weight
-        weights = Weights(
+        prices = Prices(
             or_auto(model.transition_weight, 1.0),
             np.ones(len(families))
             if isinstance(given, str)
@@ -226,10 +226,10 @@ class JumpMeans(JumpModel):
             prior_time=0.0,
             jump_pseudo_count=0.0,
         )
-        weights = closing_weights(weights, process.emission, model.transition_weight, given)
+        prices = closing_prices(prices, process.emission, model.transition_weight, given)
         search = make_search(model.jumps_per_gap, model.search, model.first_dwell, process.transition_probs > 0)
         model.process_, model.states_ = process, process.states
-        model._decoder_ = Decoder.of(process, weights, search)
+        model._decoder_ = Decoder.of(process, prices, search)
         return model
 
     def fit(self, panel: Any, y: None = None) -> Self:
@@ -243,7 +243,7 @@ class JumpMeans(JumpModel):
             check_distinct(panel, blank, x)
         moves = (self.structure or Structure()).allowed_moves(labels)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
-        model = Model(self._weights(panel, blank, x), moves, search)
+        model = Model(self._prices(panel, blank, x), moves, search)
         sequences = Sequences.of(get_engine(self.engine), panel, x)
         rng = np.random.default_rng(self.random_state)
         warn_of_ends(panel, blank.states_seen(x), labels, moves)
@@ -282,23 +282,23 @@ class JumpMeans(JumpModel):
         return Params(given.rates, given.transition_probs, emission)
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
-        """The weights of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
+        """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)
         panel = counted(as_panel(panel))
         _, blank = self._blank(panel, None if self.start is None else given_process(self.start, self.n_states))
-        weights = self._weights(panel, blank, blank.encode(panel))
+        prices = self._prices(panel, blank, blank.encode(panel))
         return {
-            "transition_weight": weights.transition,
-            "emission_weight": one_or_list(weights.emission),
-            "prior_dwell_count": weights.prior_count,
+            "transition_weight": prices.transition,
+            "emission_weight": one_or_list(prices.emission),
+            "prior_dwell_count": prices.prior_count,
             "prior_dwell_time": or_auto(self.prior_dwell_time, typical_gap(panel)),
         }
 
-    def _weights(self, panel: Panel, blank: Record, x: Floats) -> Weights:
+    def _prices(self, panel: Panel, blank: Record, x: Floats) -> Prices:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
         dwells = or_auto(self.prior_dwell_count, 1.0)
         pseudo_count = self.pseudo_count if isinstance(self.pseudo_count, str) else np.ravel(self.pseudo_count)[0]
-        return Weights(
+        return Prices(
             transition=or_auto(self.transition_weight, 1.0),
             emission=emission_weights(self.emission_weight, blank, x, panel),
             prior_count=dwells,

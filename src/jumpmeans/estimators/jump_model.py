@@ -15,7 +15,7 @@ from ..data.trajectories import Trajectories
 from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
 from ..fit.publish import publish_trajectories
-from ..fit.refine import Decoder, close, closing_weights
+from ..fit.refine import Decoder, close, closing_prices
 from ..history import History
 from ..model.objective import Cost
 from ..model.params import Params
@@ -82,8 +82,8 @@ class JumpModel(ReadOut):
         with explained(panel, WHY, REMEDY):
             process, decoder, dwells = close(
                 sequences, run, model, labels, self.refine,
-                lambda emission: closing_weights(
-                    model.weights, emission, self.transition_weight, self.emission_weight
+                lambda emission: closing_prices(
+                    model.prices, emission, self.transition_weight, self.emission_weight
                 ),
                 lambda process: most_likely(sequences, process, model.moves, panel),
             )  # fmt: skip

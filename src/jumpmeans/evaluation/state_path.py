@@ -182,13 +182,13 @@ def _walk(
     models: list[InfiniteJumpMeans] = []
     errors: list[float] = []
     counts: list[int] = []
-    searched = {"moves": model.moves, "check": model.check}
+    searched = {"proposals": model.proposals, "check": model.check}
     before: InfiniteJumpMeans | None = None
     with quiet():
         for cost in costs.tolist():
             fitted = clone(model).set_params(state_cost=cost)
             if before is not None:
-                fitted.set_params(moves=FEWER, check=False)
+                fitted.set_params(proposals=FEWER, check=False)
             before = fitted.fit(panel, start=before).set_params(**searched)
             counts.append(before.n_states_)
             if held is None:

@@ -12,7 +12,7 @@ from ..model.process import Process
 from ..passes import Sequences
 from .descent import Descent, descend
 from .em_steps import em_steps
-from .moves import BIRTHS, MOVES, Proposal, Scene, timeline
+from .proposals import BIRTHS, PROPOSALS, Proposal, Scene, timeline
 from .publish import estimate_process
 from .setup import PSEUDO_COUNT
 
@@ -41,7 +41,7 @@ class Trial(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What the search may do: kinds of moves, most states, whether births are checked; how long a descent may take."""
+    """What the search may do: kinds of proposals, most states, whether births are checked, length of a descent."""
 
     kinds: tuple[str, ...]
     max_states: int
@@ -51,7 +51,7 @@ class Rules(NamedTuple):
 
 
 def search_states(sequences: Sequences, scene: Scene, rules: Rules, n: float) -> tuple[Descent, list[Step]]:
-    """Accept the move that lowers the objective most, as long as there is one; births must pass the check too.
+    """Accept the proposal that lowers the objective most, as long as there is one; births must pass the check too.
 
     n is the weighted number of observations. The history of the run is that of all accepted descents; so is its timing.
     """
@@ -106,7 +106,7 @@ def screened(scene: Scene, kinds: tuple[str, ...], may_grow: bool) -> list[Propo
     for kind in kinds:
         if kind in BIRTHS and not may_grow:
             continue
-        found = sorted(MOVES[kind](scene, time), key=lambda proposal: proposal.expected)
+        found = sorted(PROPOSALS[kind](scene, time), key=lambda proposal: proposal.expected)
         chosen += found[: TRIALS[kind]]
     return chosen
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Bools, Floats
 from ..errors import RiseWarning
 from ..history import History
-from ..model.objective import Cost, Stats, Weights, evaluate
+from ..model.objective import Cost, Prices, Stats, evaluate
 from ..model.params import Params
 from ..model.updates import exact_rates, shared_rows, transition_rows, used_moves
 from ..passes import Search, Sequences
@@ -21,16 +21,16 @@ RISE = 1e-9
 
 
 class Model(NamedTuple):
-    """What is minimised: the weights of the objective, the moves that may happen, how jumps are looked for."""
+    """What is minimised: the prices of the objective, the moves that may happen, how jumps are looked for."""
 
-    weights: Weights
+    prices: Prices
     moves: Bools
     search: Search
 
     @property
     def is_exact(self) -> bool:
         """Whether all that the decoder uses is part of the objective; then no step can raise it."""
-        return self.weights.prior_count > 0 and not self.weights.integrated
+        return self.prices.prior_count > 0 and not self.prices.integrated
 
 
 class Descent(NamedTuple):
@@ -55,27 +55,27 @@ class Descent(NamedTuple):
 
 def minimise(stats: Stats, params: Params, model: Model) -> Params:
     """Parameters of least objective for the trajectories behind `stats`; the previous ones fill what is free."""
-    weights, moves, _ = model
+    prices, moves, _ = model
     leavable = np.asarray(moves.any(axis=1))
-    rates = exact_rates(stats, weights, leavable)
-    if weights.prior_count == 0 and (params.base_row is not None or weights.integrated):
-        rates = some_rate(rates, stats, params.rates, weights, leavable)
+    rates = exact_rates(stats, prices, leavable)
+    if prices.prior_count == 0 and (params.base_row is not None or prices.integrated):
+        rates = some_rate(rates, stats, params.rates, prices, leavable)
     emission = params.emission.update(stats.emission)
-    if weights.integrated:
-        return Params(rates, used_moves(stats.jumps, moves, weights), emission)
+    if prices.integrated:
+        return Params(rates, used_moves(stats.jumps, moves, prices), emission)
     if params.base_row is None:
-        rows = transition_rows(stats.jumps, weights.jump_pseudo_count, moves, params.transition_probs)
+        rows = transition_rows(stats.jumps, prices.jump_pseudo_count, moves, params.transition_probs)
         return Params(rates, rows, emission)
-    rows, base_row = shared_rows(stats.jumps, moves, weights, params.base_row)
+    rows, base_row = shared_rows(stats.jumps, moves, prices, params.base_row)
     return Params(rates, rows, emission, base_row)
 
 
-def some_rate(rates: Floats, stats: Stats, before: Floats, weights: Weights, leavable: Bools) -> Floats:
+def some_rate(rates: Floats, stats: Stats, before: Floats, prices: Prices, leavable: Bools) -> Floats:
     """Rates with something for states never left: J as printed asks for 0, the decoder for a rate to leave by.
 
     Such a rate is no part of J; should leaving by it prove dear, `descend` keeps what it had.
     """
-    time = weights.prior_time + stats.total_time
+    time = prices.prior_time + stats.total_time
     unknown = leavable & (stats.exits == 0)
     return np.where(unknown, np.where(time > 0, 1.0 / np.where(time > 0, time, 1.0), before), rates)
 
@@ -93,14 +93,14 @@ def descend(
     history: list[Cost] = []
     end: Descent | None = None
     while end is None or (not end.converged and len(history) < max_iter):
-        found, stats = sequences.sweep(dwells, params, model.weights, model.search)
+        found, stats = sequences.sweep(dwells, params, model.prices, model.search)
         better = minimise(stats, params, model)
-        cost = evaluate(stats, better, model.weights)
+        cost = evaluate(stats, better, model.prices)
         if end is not None and rises(end.cost, cost):
             if model.is_exact:
                 warn_of_rise(end.cost, cost)
             return end._replace(converged=True)
-        if end is not None and model.is_exact and rises(decoded := evaluate(stats, params, model.weights), cost):
+        if end is not None and model.is_exact and rises(decoded := evaluate(stats, params, model.prices), cost):
             warn_of_rise(decoded, cost)
         history.append(cost)
         timing.add(cost.total)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import AnyArray
 from ..emissions import Record
-from ..model.objective import Stats, Weights
+from ..model.objective import Prices, Stats
 from ..model.params import Params
 from ..model.process import Process
 from ..passes import Search, Sequences
@@ -37,19 +37,19 @@ class Decoder(NamedTuple):
     """All that a panel is decoded with; shown (M,) or (M, D): what a state on a trajectory shows."""
 
     params: Params
-    weights: Weights
+    prices: Prices
     search: Search
     shown: AnyArray
 
     @classmethod
-    def of(cls, process: Process, weights: Weights, search: Search) -> Decoder:
+    def of(cls, process: Process, prices: Prices, search: Search) -> Decoder:
         """The decoder of a process: its rates, jumps and emission, decoded to a fixed point."""
         params = Params(process.rates, process.transition_probs, process.emission)
-        return cls(params, weights, search._replace(rounds=MAX_ROUNDS), process.emission.state_values())
+        return cls(params, prices, search._replace(rounds=MAX_ROUNDS), process.emission.state_values())
 
     def decode(self, sequences: Sequences) -> tuple[Any, Stats]:
         """Best trajectories, and their statistics."""
-        return sequences.decode(self.params, self.weights, self.search)
+        return sequences.decode(self.params, self.prices, self.search)
 
 
 class Refined(NamedTuple):
@@ -60,13 +60,13 @@ class Refined(NamedTuple):
     dwells: Any
 
 
-def closing_weights(weights: Weights, emission: Record, transition_weight: Any, emission_weight: Any) -> Weights:
-    """Weights of a decode under a process: what was left to us follows its densities."""
+def closing_prices(prices: Prices, emission: Record, transition_weight: Any, emission_weight: Any) -> Prices:
+    """Prices of a decode under a process: what was left to us follows its densities."""
     automatic = are_auto(emission_weight, len(emission.columns))
-    weights = weights._replace(emission=np.where(automatic, emission.natural_weights(), weights.emission))
+    prices = prices._replace(emission=np.where(automatic, emission.natural_weights(), prices.emission))
     if isinstance(transition_weight, str):
-        weights = weights._replace(transition=CLOSING_TRANSITION_WEIGHT)
-    return weights
+        prices = prices._replace(transition=CLOSING_TRANSITION_WEIGHT)
+    return prices
 
 
 def n_steps(refine: int | str, emission: Record) -> int:
@@ -80,21 +80,21 @@ def n_steps(refine: int | str, emission: Record) -> int:
 
 def close(
     sequences: Sequences, descent: Descent, model: Model, labels: AnyArray, refine: int | str,
-    weights: Callable[[Record], Weights], ascend: Callable[[Process], Process],
+    prices: Callable[[Record], Prices], ascend: Callable[[Process], Process],
 ) -> Refined:  # fmt: skip
-    """From the end of a descent to one model: EM steps, then a decode under `weights(emission)`.
+    """From the end of a descent to one model: EM steps, then a decode under `prices(emission)`.
 
     Without any step the trajectories are those of the objective, and the process is what they show. `ascend` goes on
     to the maximum of the likelihood, for refine="converged".
     """
     params = descent.params
     plain = Decoder(
-        params, model.weights, model.search._replace(rounds=MAX_ROUNDS), params.emission.state_values()
+        params, model.prices, model.search._replace(rounds=MAX_ROUNDS), params.emission.state_values()
     )  # fmt: skip
     dwells, stats = plain.decode(sequences)
     # rows drawn to a base row need no count of their own, the process does
-    free = params.base_row is not None or model.weights.integrated
-    count = PSEUDO_COUNT if free else model.weights.jump_pseudo_count
+    free = params.base_row is not None or model.prices.integrated
+    count = PSEUDO_COUNT if free else model.prices.jump_pseudo_count
     process = estimate_process(stats, params, model.moves, count, labels)
     steps = n_steps(refine, params.emission)
     if steps == 0:
@@ -110,7 +110,7 @@ def close(
         process = ascend(process)
     elif refine == "auto" and params.emission.is_direct:
         warn_of_drift(last, steps)
-    decoder = Decoder.of(process, weights(process.emission), model.search)
+    decoder = Decoder.of(process, prices(process.emission), model.search)
     dwells, _ = decoder.decode(sequences)
     if behind_symbols:
         decoder = decoder._replace(shown=shown_on_trajectories(sequences, dwells, process))

@@ -33,7 +33,7 @@ def running_cost(z: float) -> float:
     return z - np.log(z) - 1.0
 
 
-class Weights(NamedTuple):
+class Prices(NamedTuple):
     """The hyperparameters as numbers, in the data's own units.
 
     transition : ξ; emission : ζ of each column; prior_count : a, prior_time : b of b λ - a ln λ;
@@ -133,10 +133,10 @@ def jump_costs(transition_probs: Floats, weight: float) -> Floats:
     return costs
 
 
-def prior_cost(rates: Floats, weights: Weights) -> float:
+def prior_cost(rates: Floats, prices: Prices) -> float:
     """Prior on the rates of states that can be left, Σ a h(b λ / a): bλ - a ln λ made free of units (if b > 0)."""
     rates = rates[rates > 0]
-    a, b = weights.prior_count, weights.prior_time
+    a, b = prices.prior_count, prices.prior_time
     if a == 0:
         return float(b * rates.sum())
     if b == 0:
@@ -151,15 +151,15 @@ def shared_row_cost(transition_probs: Floats, base_row: Floats) -> float:
     return float((base_row[j] * (np.log(base_row[j]) - np.log(transition_probs[m, j]))).sum())
 
 
-def row_prior(stats: Stats, params: Any, weights: Weights) -> float:
+def row_prior(stats: Stats, params: Any, prices: Prices) -> float:
     """What ξ_2 multiplies: the pull to the base row, or the states reached beyond the first."""
-    if weights.integrated:
+    if prices.integrated:
         reached = (stats.jumps > 0).sum(axis=1)
         return float(np.maximum(reached - 1, 0).sum())
     return 0.0 if params.base_row is None else shared_row_cost(params.transition_probs, params.base_row)
 
 
-def evaluate(stats: Stats, params: Any, weights: Weights) -> Cost:
+def evaluate(stats: Stats, params: Any, prices: Prices) -> Cost:
     """Objective of the trajectories behind `stats` under the given parameters, by term."""
     rates, rows, emission = params.rates, params.transition_probs, params.emission
     left = stats.exits > 0
@@ -167,19 +167,19 @@ def evaluate(stats: Stats, params: Any, weights: Weights) -> Cost:
     free = (rows > 0) & ~np.eye(len(rows), dtype=bool)
     lam = rates[left]
     dwells = lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)
-    running = (stats.run_state >= 0) & weights.running
+    running = (stats.run_state >= 0) & prices.running
     z = np.maximum(rates[stats.run_state[running]] * stats.run_time[running], 1.0)
     run_weights = np.broadcast_to(stats.weights[:, None], running.shape)[running]
     # a rate without any dwell and without prior is not part of the objective
-    prior_rates = rates if weights.prior_count > 0 else rates[left]
+    prior_rates = rates if prices.prior_count > 0 else rates[left]
     return Cost(
-        observations=float(weights.emission @ emission.totals(stats.emission)),
-        transitions=float(-weights.transition * (stats.jumps[used] * np.log(rows[used])).sum()),
+        observations=float(prices.emission @ emission.totals(stats.emission)),
+        transitions=float(-prices.transition * (stats.jumps[used] * np.log(rows[used])).sum()),
         dwells=float(dwells.sum()),
         running_dwells=float((run_weights * (z - np.log(z) - 1.0)).sum()),
-        rate_prior=prior_cost(prior_rates, weights),
-        transition_prior=float(-weights.transition * weights.jump_pseudo_count * np.log(rows[free]).sum()),
-        emission_prior=float(weights.emission @ emission.prior_costs()),
-        states=weights.state_cost * len(rates),
-        shared_rows=weights.shared_row * row_prior(stats, params, weights) if weights.shared_row > 0 else 0.0,
+        rate_prior=prior_cost(prior_rates, prices),
+        transition_prior=float(-prices.transition * prices.jump_pseudo_count * np.log(rows[free]).sum()),
+        emission_prior=float(prices.emission @ emission.prior_costs()),
+        states=prices.state_cost * len(rates),
+        shared_rows=prices.shared_row * row_prior(stats, params, prices) if prices.shared_row > 0 else 0.0,
     )

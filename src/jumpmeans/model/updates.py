@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from .objective import Stats, Weights
+from .objective import Prices, Stats
 
 
 def exact_rate(exits: float, time: float, run_times: Floats, run_weights: Floats, a: float, b: float) -> float:
@@ -26,17 +26,17 @@ def exact_rate(exits: float, time: float, run_times: Floats, run_weights: Floats
     return float(count[outlasted] / total[outlasted])
 
 
-def exact_rates(stats: Stats, weights: Weights, leavable: NDArray[np.bool_]) -> Floats:
+def exact_rates(stats: Stats, prices: Prices, leavable: NDArray[np.bool_]) -> Floats:
     """(M,) exact rates; 0 for states that cannot be left."""
     rates = np.zeros(len(stats.exits))
-    if not weights.running:
+    if not prices.running:
         stats = stats._replace(run_state=np.full_like(stats.run_state, -1))
     run_weights = np.broadcast_to(stats.weights[:, None], stats.run_state.shape)
     for m in np.flatnonzero(leavable):
         own = stats.run_state == m
         rates[m] = exact_rate(
             stats.exits[m], stats.time[m], stats.run_time[own], run_weights[own],
-            weights.prior_count, weights.prior_time,
+            prices.prior_count, prices.prior_time,
         )  # fmt: skip
     return rates
 
@@ -58,7 +58,7 @@ def uniform_rows(moves: NDArray[np.bool_]) -> Floats:
 
 
 def shared_rows(
-    jumps: Floats, moves: NDArray[np.bool_], weights: Weights, base_row: Floats, max_iter: int = 1000
+    jumps: Floats, moves: NDArray[np.bool_], prices: Prices, base_row: Floats, max_iter: int = 1000
 ) -> tuple[Floats, Floats]:
     """π (M, M) and π_0 (M,): rows drawn to a shared base row, the two updated in turn to a fixed point.
 
@@ -67,11 +67,11 @@ def shared_rows(
     """
     M = len(base_row)
     reachable = moves | np.eye(M, dtype=bool)
-    counts = np.where(moves, weights.transition * (jumps + weights.jump_pseudo_count), 0.0)
-    if reachable.all() and weights.shared_row > 0:
-        total = counts.sum(axis=1, keepdims=True) + weights.shared_row
+    counts = np.where(moves, prices.transition * (jumps + prices.jump_pseudo_count), 0.0)
+    if reachable.all() and prices.shared_row > 0:
+        total = counts.sum(axis=1, keepdims=True) + prices.shared_row
         for _ in range(max_iter):
-            rows = (counts + weights.shared_row * base_row) / total
+            rows = (counts + prices.shared_row * base_row) / total
             logs = np.log(np.maximum(rows, LEAST_SHARE)).sum(axis=0)
             new = np.exp((logs - logs.max()) / M)
             new /= new.sum()
@@ -81,7 +81,7 @@ def shared_rows(
                 break
         return rows, base_row
     for _ in range(max_iter):
-        rows = np.where(reachable, counts + weights.shared_row * base_row, 0.0)
+        rows = np.where(reachable, counts + prices.shared_row * base_row, 0.0)
         total = rows.sum(axis=1, keepdims=True)
         rows = np.where(total > 0, rows / np.where(total > 0, total, 1.0), uniform_rows(reachable))
         new = geometric_mean_row(np.maximum(rows, LEAST_SHARE), reachable)
@@ -115,10 +115,10 @@ def geometric_mean_row(rows: Floats, reachable: NDArray[np.bool_]) -> Floats:
     return row / row.sum()
 
 
-def used_moves(jumps: Floats, moves: NDArray[np.bool_], weights: Weights) -> Floats:
+def used_moves(jumps: Floats, moves: NDArray[np.bool_], prices: Prices) -> Floats:
     """e^-cost of each jump when the rows are integrated out: nothing for those in use, ξ_2 for a first one.
 
     A path that uses a new jump twice pays for it once; to charge each time bounds that from above, so J cannot rise.
     """
-    first = max(float(np.exp(-weights.shared_row)), LEAST_SHARE)
+    first = max(float(np.exp(-prices.shared_row)), LEAST_SHARE)
     return np.where(moves, np.where(jumps > 0, 1.0, first), 0.0)

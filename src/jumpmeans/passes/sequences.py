@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Floats, sum_in_order
 from ..kernels.least_error import jump_prices
-from ..model.objective import Stats, Weights, join_stats, jump_costs
+from ..model.objective import Prices, Stats, join_stats, jump_costs
 from ..model.params import Params
 from ..model.process import Process
 from ..model.propagator import Propagator
@@ -54,15 +54,15 @@ class Sequences:
         """Trajectories of all sequences, brought here."""
         return Dwells.join(self.held.fetch(dwells))
 
-    def sweep(self, dwells: Any, params: Params, weights: Weights, search: Search) -> tuple[Any, Stats]:
+    def sweep(self, dwells: Any, params: Params, prices: Prices, search: Search) -> tuple[Any, Stats]:
         """Best trajectories, going on from `dwells`, and their statistics joined in order."""
-        costs = jump_costs(params.transition_probs, weights.transition)
-        dwells, parts = self.held.run(sweep, dwells, params, costs, weights, search)
+        costs = jump_costs(params.transition_probs, prices.transition)
+        dwells, parts = self.held.run(sweep, dwells, params, costs, prices, search)
         return dwells, join_stats(parts)
 
-    def decode(self, params: Params, weights: Weights, search: Search) -> tuple[Any, Stats]:
+    def decode(self, params: Params, prices: Prices, search: Search) -> tuple[Any, Stats]:
         """Best trajectories from the parameters alone."""
-        return self.sweep(self.no_jumps(), params, weights, search)
+        return self.sweep(self.no_jumps(), params, prices, search)
 
     def _propagator(self, process: Process) -> Propagator:
         return Propagator.of(process, self.longest_gap)

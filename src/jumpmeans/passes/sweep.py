@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints, totals
 from ..kernels.sweep import sweep_block
-from ..model.objective import Stats, Weights
+from ..model.objective import Prices, Stats
 from ..model.params import Params
 from .block import Block, Dwells
 
@@ -38,7 +38,7 @@ def blank(block: Block, _: None) -> tuple[Dwells, None]:
 
 
 def sweep(
-    block: Block, dwells: Dwells, params: Params, costs: Floats, weights: Weights, search: Search
+    block: Block, dwells: Dwells, params: Params, costs: Floats, prices: Prices, search: Search
 ) -> tuple[Dwells, Stats]:
     """Best trajectories under the parameters, going on from `dwells`, and their statistics.
 
@@ -56,7 +56,7 @@ def sweep(
     run_state, run_time = np.full((S, 2), -1, np.int32), np.zeros((S, 2))
     where = sweep_block(
         block.tau, block.seen, block.offsets, block.ends, block.weights,
-        params.emission.cost(block.x, weights.emission), params.rates, costs, tuple(search),
+        params.emission.cost(block.x, prices.emission), params.rates, costs, tuple(search),
         slots, states, starts, rows, counts,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip

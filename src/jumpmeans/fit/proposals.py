@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints, totals
 from ..emissions import Record
-from ..model.objective import Stats, Weights, evaluate
+from ..model.objective import Prices, Stats, evaluate
 from ..model.params import Params
 from ..passes import Block, Dwells
 from .descent import Model, minimise
@@ -41,9 +41,9 @@ class Scene(NamedTuple):
     stats: Stats = None  # type: ignore[assignment]
 
     @property
-    def weights(self) -> Weights:
+    def prices(self) -> Prices:
         """Hyperparameters."""
-        return self.model(len(self.params.rates)).weights
+        return self.model(len(self.params.rates)).prices
 
 
 class Proposal(NamedTuple):
@@ -119,7 +119,7 @@ class Classes(NamedTuple):
     def proposal(self, scene: Scene, kind: str, groups: Ints) -> Proposal:
         """The same as a proposal: the objective of the relabelled trajectories is known exactly."""
         stats, params = self.regroup(scene, groups)
-        return Proposal(kind, evaluate(stats, params, scene.weights).total, lambda: params)
+        return Proposal(kind, evaluate(stats, params, scene.prices).total, lambda: params)
 
 
 def class_stats(scene: Scene, time: Timeline, classes: Ints, parent: Ints) -> Classes:
@@ -192,7 +192,7 @@ def short_and_long(length: Floats, weight: Floats) -> float:
 
 def emission_splits(scene: Scene, time: Timeline) -> Iterator[Proposal]:
     """2-means of the rows inside a state; the decoder then finds where the new state begins and ends."""
-    params, block, weights = scene.params, scene.block, scene.weights
+    params, block, prices = scene.params, scene.block, scene.prices
     M = len(params.rates)
     states = time.state[time.row_dwell]
     weight = block.row_weights
@@ -206,15 +206,15 @@ def emission_splits(scene: Scene, time: Timeline) -> Iterator[Proposal]:
     doubled = params.emission.take(parent)
     fine = doubled.stats(block.x, 2 * states + upper, weight)
     sizes = np.bincount((2 * states + upper)[seen], minlength=2 * M).reshape(M, 2)
-    now = evaluate(scene.stats, params, weights)
+    now = evaluate(scene.stats, params, prices)
     for m in np.flatnonzero(sizes.all(axis=1)).tolist():
         groups = parent.copy()
         groups[2 * m + 1] = M
         index = np.append(np.arange(M), m)
         pooled = doubled.pool(fine, groups, M + 1)
         emission = params.emission.take(index).update(pooled)
-        change = weights.emission @ (emission.totals(pooled) + emission.prior_costs())
-        expected = now.total - now.observations - now.emission_prior + change + weights.state_cost
+        change = prices.emission @ (emission.totals(pooled) + emission.prior_costs())
+        expected = now.total - now.observations - now.emission_prior + change + prices.state_cost
         yield Proposal("emissions", float(expected), partial(changed, scene, index, emission))
 
 
@@ -223,7 +223,7 @@ def changed(scene: Scene, index: Ints, emission: Record) -> Params:
     n = len(index)
     old = scene.params.take(index)
     rates = np.where(old.rates > 0, old.rates, scene.rate)
-    if scene.weights.integrated:
+    if scene.prices.integrated:
         return Params(rates, np.ones((n, n)), emission)
     rows = old.transition_probs / np.maximum(old.transition_probs.sum(axis=1, keepdims=True), 1e-300)
     return Params(rates, 0.5 * (rows + 1.0 / n), emission, np.full(n, 1.0 / n))
@@ -255,7 +255,7 @@ def merges(scene: Scene, time: Timeline) -> Iterator[Proposal]:
     states, cost = time.state[time.row_dwell], row_costs(scene)
     M = len(scene.params.rates)
     handed = np.array([cost[states == m].sum(axis=0) for m in range(M)])
-    now = evaluate(scene.stats, scene.params, scene.weights).total - scene.weights.state_cost
+    now = evaluate(scene.stats, scene.params, scene.prices).total - scene.prices.state_cost
 
     def make(m: int, r: int) -> Params:
         keep = np.delete(np.arange(M), m)
@@ -274,7 +274,7 @@ def drops(scene: Scene, time: Timeline) -> Iterator[Proposal]:
     """A state is given up, empty or not; the decoder finds which others take its rows."""
     states, cost = time.state[time.row_dwell], row_costs(scene)
     M = len(scene.params.rates)
-    now = evaluate(scene.stats, scene.params, scene.weights).total - scene.weights.state_cost
+    now = evaluate(scene.stats, scene.params, scene.prices).total - scene.prices.state_cost
     for m in range(M if M > 1 else 0):
         own = cost[states == m]
         keep = np.delete(np.arange(M), m)
@@ -284,11 +284,11 @@ def drops(scene: Scene, time: Timeline) -> Iterator[Proposal]:
 
 def row_costs(scene: Scene) -> Floats:
     """(n, M) weighted observation cost of each row in each state."""
-    cost = scene.params.emission.cost(scene.block.x, scene.weights.emission)
+    cost = scene.params.emission.cost(scene.block.x, scene.prices.emission)
     return cost * scene.block.row_weights[:, None]
 
 
-MOVES: dict[str, Callable[[Scene, Timeline], Iterator[Proposal]]] = {
+PROPOSALS: dict[str, Callable[[Scene, Timeline], Iterator[Proposal]]] = {
     "pair": pair_moves,
     "emissions": emission_splits,
     "dwells": dwell_splits,
