@@ -354,7 +354,7 @@ def test_the_table_of_the_path_is_that_of_its_models(path):
     assert frame.columns.tolist() == names and len(frame) == len(path.models)
     for k, model in enumerate(path.models):
         assert (model.state_cost, model.n_states_, model.objective_) == tuple(frame.iloc[k, :3])
-        assert model.moves == "all" and model.check and model.engine == "threads"
+        assert model.proposals == "all" and model.check and model.engine == "threads"
     np.testing.assert_allclose(frame["error"], path.fold_errors.mean(axis=1), rtol=1e-12)
 
 
