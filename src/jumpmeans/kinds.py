@@ -1,0 +1,9 @@
+"""How a row was seen: the codes that data and kernels share.
+
+SNAPSHOT: the state at this instant, and no word of what happened since the row before.
+TRANSITION: the state held from the row before until this instant, and then became this one (or stayed).
+ENTRY: this state was entered at this instant, from one unknown.
+HELD: the state of the row before holds on; a time of interest inside the gap before a TRANSITION, never a user's row.
+"""
+
+SNAPSHOT, TRANSITION, ENTRY, HELD = 0, 1, 2, 3
