@@ -4,21 +4,22 @@ from . import comparators, datasets, emissions, engines, plots
 from .data.files import read_panel
 from .data.panel import Panel
 from .data.trajectories import Trajectories
-from .errors import InfeasibleError, MissingExtraError, PanelError
+from .errors import InfeasibleError, MissingExtraError, ModelFileError, PanelError
 from .estimators import InfiniteJumpMeans, JumpMeans
 from .evaluation import hold_out, reconstruction_error, state_path, tune
+from .loading import load
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
 from .simulate import simulate
-
-__version__ = "0.1.0"
+from .version import __version__ as __version__
 
 __all__ = [
     "InfeasibleError",
     "InfiniteJumpMeans",
     "JumpMeans",
     "MissingExtraError",
+    "ModelFileError",
     "Panel",
     "PanelError",
     "Process",
@@ -29,6 +30,7 @@ __all__ = [
     "emissions",
     "engines",
     "hold_out",
+    "load",
     "plots",
     "read_panel",
     "reconstruction_error",

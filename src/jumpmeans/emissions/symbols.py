@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, totals
 from ..arrays import Ints as Codes
 from ..errors import PanelError, first_few
+from ..stored import stored
 from .column import Column, Ints
 from .parts import Part, Take
 from .priors import ColumnPrior, ParticlePrior, draw_rows
@@ -191,6 +192,10 @@ class Categorical(LabelColumn):
         return len(self.symbols) - 1
 
     @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        return cls(**fields)
+
+    @classmethod
     def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
         symbols = panel.labels(d)
         if len(symbols) == 0:
@@ -284,6 +289,7 @@ class Categorical(LabelColumn):
         return self._copy(probs=probs / probs.sum(axis=1, keepdims=True))
 
 
+@stored
 @dataclass(frozen=True)
 class SymbolPrior(ParticlePrior):
     """Rows ρ ~ Dirichlet(1) over the symbols."""

@@ -34,6 +34,7 @@ from ..model.structure import Structure
 from ..options import Rule, auto, check_options, choice, count, instance, listed, none, number
 from ..passes import Sequences
 from ..progress import status
+from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, weight
 from .read_out import as_panel, explained
 
@@ -41,6 +42,7 @@ from .read_out import as_panel, explained
 PROCESS_OPTIONS = {"transition_weight", "emission_weight", "jumps_per_gap", "search", "first_dwell", "engine"}
 
 
+@stored
 class JumpMeans(JumpModel):
     """Trajectories of a Markov jump process with a given number of states, from irregular looks at it.
 

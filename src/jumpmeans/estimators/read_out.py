@@ -21,9 +21,12 @@ from ..emissions import Record
 from ..engines import get_engine
 from ..errors import InfeasibleError, PanelError
 from ..fit.publish import publish_trajectories
+from ..history import History
 from ..model.process import Process
 from ..options import Rule, choice
 from ..passes import Dwells, NoPathError, Sequences
+from ..stored import ModelFields, stored
+from ..stored.kinds import require, require_floats, require_types
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -56,6 +59,7 @@ def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
         ) from None
 
 
+@stored
 class Occupancy(NamedTuple):
     """How much a panel was in each state: time (M,), and number of visits (M,); and the kind of frame it came from."""
 
@@ -71,7 +75,7 @@ class Occupancy(NamedTuple):
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
 
 
-class ReadOut(BaseEstimator):  # type: ignore[misc]
+class ReadOut(ModelFields, BaseEstimator):  # type: ignore[misc]
     """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
     # what a trajectory may be asked to be best by
@@ -106,6 +110,25 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
         if "process_" not in vars(self):
             raise NotFittedError(f"this {type(self).__name__} must be fitted first; call fit(panel).")
         return self.process_
+
+    def require_fitted(self) -> None:
+        """Refuse a model that has nothing to tell yet."""
+        self._fitted()
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        require("process_" in vars(self), "a model must be fitted")
+        types: dict[str, type] = {
+            "process_": Process, "trajectories_": Trajectories, "history_": History, "_occupancy_": Occupancy,
+            "states_": np.ndarray,
+        }  # fmt: skip
+        require_types(self, types)
+        M = len(self.process_.rates)
+        require(self.states_.shape == (M,), f"there must be labels of {M} states")
+        occupancy = vars(self).get("_occupancy_")
+        if occupancy is not None:
+            require_floats("time of the states", occupancy.time, (M,))
+            require_floats("visits of the states", occupancy.visits, (M,))
 
     def _panel(self, data: Any) -> Panel:
         """A panel in the model's unit of time: one of dates is in days, a model of plain numbers may be in any."""

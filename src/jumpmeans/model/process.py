@@ -12,11 +12,13 @@ import numpy as np
 from ..arrays import AnyArray, Bools, Floats, Ints
 from ..data.table import Table
 from ..emissions import Column, Direct, Record, as_record
+from ..stored import stored
 
 # A diagonal of a rate matrix in print may differ from minus the sum of its row by so much of it.
 ROUNDING_IN_PRINT = 0.01
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Process:
     """A Markov jump process with observations.

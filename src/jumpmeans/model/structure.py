@@ -12,8 +12,10 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 from ..arrays import AnyArray, Bools
+from ..stored import stored
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Structure:
     """Constraints on the process.
