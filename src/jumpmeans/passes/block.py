@@ -118,9 +118,11 @@ class Block:
         """(n,) whether a row holds any observation."""
         return np.asarray(np.isfinite(self.x).any(axis=1))
 
-    @property
+    @cached_property
     def row_weights(self) -> Floats:
         """(n,) weight of each row: that of its sequence."""
+        if np.all(self.weights == self.weights[0]):  # as nearly always: one number, seen n times
+            return np.broadcast_to(self.weights[0], len(self.tau))
         return np.repeat(self.weights, np.diff(self.offsets))
 
     @property
