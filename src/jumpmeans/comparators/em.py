@@ -153,7 +153,7 @@ class EM(ReadOut):
         if given is None:
             check_distinct(panel, blank, x)
         moves = (self.structure or Structure()).allowed_moves(labels)
-        task = Task.of(Sequences.of(get_engine(self.engine), panel, x), moves, blank, x, panel)
+        task = Task.of(Sequences.of(get_engine(self.engine), panel, x, labels), moves, blank, x, panel)
         climbs = []
         for k in range(1 if given is not None or blank.is_direct else self.n_init):
             if given is not None:

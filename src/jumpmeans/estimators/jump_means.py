@@ -244,7 +244,7 @@ class JumpMeans(JumpModel):
         moves = (self.structure or Structure()).allowed_moves(labels)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
         model = Model(self._prices(panel, blank, x), moves, search)
-        sequences = Sequences.of(get_engine(self.engine), panel, x)
+        sequences = Sequences.of(get_engine(self.engine), panel, x, labels)
         rng = np.random.default_rng(self.random_state)
         warn_of_ends(panel, blank.states_seen(x), labels, moves)
         starts = self._n_starts(blank) if given is None else 1

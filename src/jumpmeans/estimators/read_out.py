@@ -157,7 +157,7 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
 
     def _sequences(self, panel: Panel) -> Sequences:
         """A panel as the engine holds it."""
-        return Sequences.of(get_engine(self.engine), panel, self.process_.emission.encode(panel))
+        return Sequences.of(get_engine(self.engine), panel, self.process_.emission.encode(panel), self.process_.states)
 
     def _posterior(self, panel: Panel) -> Floats:
         """(n, M) posterior state probabilities of every row, in panel order."""
