@@ -271,7 +271,7 @@ def filter_sequence(tau, kinds, log_density, pi, lam, rate, B, table, filtered, 
         if row > 0:
             t = tau[row] - tau[row - 1]
             total += arrive(filtered[row - 1], t, kinds[row], lam, rate, B, table, a, work)
-        elif tau[0] > 0.0:
+        elif tau[0] > 0.0 or kinds[0] != SNAPSHOT:
             total += arrive(pi, tau[0], kinds[0], lam, rate, B, table, a, work)
         else:
             for s in range(M):
