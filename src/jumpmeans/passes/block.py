@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import AnyArray, Bools, Codes, Floats, Ints
+from ..kinds import SNAPSHOT
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -117,6 +118,20 @@ class Block:
     def seen(self) -> Bools:
         """(n,) whether a row holds any observation."""
         return np.asarray(np.isfinite(self.x).any(axis=1))
+
+    @cached_property
+    def row_kinds(self) -> NDArray[np.int8]:
+        """(n,) how each row was seen; a row that opens its window has nothing before it and is a snapshot."""
+        kinds = np.full(len(self.tau), SNAPSHOT, np.int8)
+        if self.kinds is not None:
+            kinds[:] = self.kinds
+            opening = self.offsets[:-1]
+            kinds[opening[self.tau[opening] == 0.0]] = SNAPSHOT
+        return kinds
+
+    def admitted(self, log_density: Floats) -> Floats:
+        """Log-densities (n, M) of the values, -inf in the states that a row does not allow."""
+        return log_density if self.allowed is None else np.where(self.allowed, log_density, -np.inf)
 
     @cached_property
     def row_weights(self) -> Floats:
