@@ -165,7 +165,7 @@ class Answers:
             classes = passage.closed_classes(self.rate_matrix)
             if len(classes) > 1:
                 raise ValueError(
-                    f"the long run must not depend on the start, got {len(classes)} sets of states that are never left, "
+                    f"the long run must not depend on the start, got {len(classes)} sets that are never left, "
                     f"{first_few(self.states[states].tolist() for states in classes)}; give start=, or read "
                     "transition_matrix(inf), which has the limit by each start."
                 )

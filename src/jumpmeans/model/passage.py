@@ -1,8 +1,8 @@
 """What follows from a rate matrix: probabilities over time, times spent, times until a set is reached, limits.
 
-Functions of Q (M, M) alone, without labels. None of them subtracts: sums of non-negative terms keep their
-relative accuracy, however far apart the rates lie. Elimination goes in logarithms, where nothing underflows; probabilities
-over a time take a rate below 1e-308 of the largest for 0.
+Functions of Q (M, M) alone, without labels. None of them subtracts: sums of non-negative terms keep their relative
+accuracy, however far apart the rates lie. Elimination goes in logarithms, where nothing underflows; probabilities over
+a time take a rate below 1e-308 of the largest for 0.
 """
 
 from __future__ import annotations
@@ -225,8 +225,9 @@ def _reach(Q: Floats) -> Bools:
 def _chances(Q: Floats, target: Bools) -> tuple[Bools, Bools]:
     """(M,), (M,) whether a state can ever lead to the target, and whether it must."""
     reach = _reach(_ended(Q, target))
-    can = reach[:, target].any(axis=1)
-    return can, can & ~reach[:, ~can].any(axis=1)
+    can = np.asarray(reach[:, target].any(axis=1))
+    lost = np.asarray(reach[:, ~can].any(axis=1))
+    return can, can & ~lost
 
 
 def _closed(Q: Floats) -> Ints:
