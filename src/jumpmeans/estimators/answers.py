@@ -88,7 +88,9 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         self._fitted()
         return outlook.forecast(self, self._panel(panel), at, horizon)
 
-    def prevalence(self, panel: Any, times: Any = None, *, initial: Any = None) -> outlook.Prevalence:
+    def prevalence(
+        self, panel: Any, times: Any = None, *, initial: Any = None, carry: bool = True
+    ) -> outlook.Prevalence:  # fmt: skip
         """Share of the sequences in each state over time: as observed, and as the process expects it.
 
         Parameters
@@ -99,6 +101,10 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         initial : (M,) probabilities or "observed", optional
             Where sequences start; π of the process if left out. "observed": the states observed at time 0, as R's
             msm has it.
+        carry : bool
+            Whether a sequence that has reached an absorbing state stays counted after the end of its window, as msm has
+            it: right where windows end with death and would have gone on for long. False counts only those under
+            observation: right where windows end for reasons of their own.
 
         Returns
         -------
@@ -107,12 +113,12 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        A sequence is under observation from its first observed state to the end of its window; one that has reached an
-        absorbing state, for ever. The state that it is counted in is the last one observed. For hidden states
-        it is the most probable one of a row given all rows: a check of how long states last, not of what they are.
+        A sequence is under observation from its first observed state to the end of its window. The state that it is
+        counted in is the last one observed. For hidden states it is the most probable one of a row given all rows: a
+        check of how long states last, not of what they are.
         """
         self._fitted()
-        return outlook.prevalence(self, self._panel(panel), times, initial)
+        return outlook.prevalence(self, self._panel(panel), times, initial, carry)
 
     def log_likelihood(self, panel: Any, first: str = "estimated") -> float:
         """Log-likelihood of a panel under `process_`; sequences count by their weights.

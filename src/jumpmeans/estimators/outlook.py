@@ -18,6 +18,7 @@ from ..data.panel import Panel
 from ..data.table import Table
 from ..errors import PanelError
 from ..model.passage import transition_matrices
+from ..options import flag
 
 if TYPE_CHECKING:
     from .answers import ModelAnswers
@@ -168,16 +169,17 @@ def _requests(panel: Panel, last: Floats, at: Any, horizon: Any) -> tuple[Ints, 
     return sequence, times
 
 
-def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any) -> Prevalence:
+def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carry: bool) -> Prevalence:
     """Observed and expected shares of the states."""
     process = model._fitted()
+    flag.check("carry", carry)
     M = len(process.rates)
     codes, known = _row_codes(model, panel)
     since = panel.relative_times()
     windows = panel.end_times - panel.start_times
     t = np.linspace(0.0, float(windows.max()), 11) if times is None else _durations("times", times)
     t = np.unique(t)
-    counts = _observed(panel, codes, known, since, windows, process.rates == 0, t)
+    counts = _observed(panel, codes, known, since, windows, carry & (process.rates == 0), t)
     n = counts.sum(axis=1)
     pi = _start(process.initial_probs, initial, lambda: _first_counts(panel, codes, known, since, M))
     expected = pi @ transition_matrices(process.rate_matrix, t)
@@ -204,17 +206,17 @@ def _row_codes(model: ModelAnswers, panel: Panel) -> tuple[Ints, Bools]:
 
 
 def _observed(
-    panel: Panel, codes: Ints, known: Bools, since: Floats, windows: Floats, absorbing: Bools, t: Floats
+    panel: Panel, codes: Ints, known: Bools, since: Floats, windows: Floats, stays: Bools, t: Floats
 ) -> Floats:
     """(K, M) weighted number of sequences whose last known state at each time is each."""
-    counts = np.zeros((len(t), len(absorbing)))
+    counts = np.zeros((len(t), len(stays)))
     rows = np.flatnonzero(known)
     bounds = np.searchsorted(rows, panel.offsets)
     for s in np.flatnonzero(np.diff(bounds)).tolist():
         own = rows[bounds[s] : bounds[s + 1]]
         place = np.searchsorted(since[own], t, side="right") - 1
         state = codes[own[np.maximum(place, 0)]]
-        there = (place >= 0) & ((t <= windows[s]) | absorbing[state])
+        there = (place >= 0) & ((t <= windows[s]) | stays[state])
         np.add.at(counts, (np.flatnonzero(there), state[there]), panel.weights[s])
     return counts
 
