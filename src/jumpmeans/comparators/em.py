@@ -16,6 +16,7 @@ from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
+from ..estimators.last_value import check_at_fit
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
 from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
 from ..fit.setup import check_distinct, states_and_emission, typical_gap
@@ -179,6 +180,7 @@ class EM(ReadOut):
                 process = replace(process, states=labels)
         self.process_, self.states_ = process, process.states
         self._occupancy_ = Occupancy.of(panel, time, visits)
+        self._last_value_ = check_at_fit(self, panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
         if warn_if_endless(process, shortest):

@@ -21,7 +21,8 @@ from ..model.objective import Cost
 from ..model.params import Params
 from ..options import Rule, auto, choice, count, families, listed, number, seed, state_labels
 from ..passes import Dwells, Sequences
-from .read_out import Occupancy, ReadOut, explained
+from .last_value import check_at_fit
+from .read_out import Occupancy, ReadOut, all_at_once, explained
 
 weight = auto | number(least=0)
 # Beyond these, tables of states and candidates for jumps would ask for more memory than there is.
@@ -97,21 +98,23 @@ class JumpModel(ReadOut):
                 dwells, _ = decoder.decode(sequences)
                 trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
         visits = np.bincount(trajectories.codes, minlength=len(labels))
-        self.__dict__.update(
-            process_=process,
-            states_=labels,
-            trajectories_=trajectories,
-            objective_params_=params,
-            objective_=run.cost.total,
-            objective_history_=np.array([cost.total for cost in run.history]),
-            cost_=run.cost,
-            history_=run.timing,
-            n_iter_=len(run.history),
-            converged_=run.converged,
-            _decoder_=decoder,
-            _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
-            **more,
-        )
+        with all_at_once(self) as new:
+            new.__dict__.update(
+                process_=process,
+                states_=labels,
+                trajectories_=trajectories,
+                objective_params_=params,
+                objective_=run.cost.total,
+                objective_history_=np.array([cost.total for cost in run.history]),
+                cost_=run.cost,
+                history_=run.timing,
+                n_iter_=len(run.history),
+                converged_=run.converged,
+                _decoder_=decoder,
+                _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
+                **more,
+            )
+            new._last_value_ = check_at_fit(new, panel)
 
     def _occupancy(self) -> Occupancy | None:
         return vars(self).get("_occupancy_")
