@@ -18,8 +18,8 @@ from ..errors import first_few
 from ..fit.information import LOG_STEP, STEP, Information
 from ..options import Rule, choice, is_finite
 
-# Directions in which the likelihood falls by less than this share of what it could are flat: nothing is known of them.
-FLAT = 1e-7
+# Directions in which there is less than this share of the information of paths that are seen are flat: not known at all.
+FLAT = 1e-6
 # A process from which the likelihood could still rise by more than this is not at its maximum.
 RISE = 0.05
 LEVEL = Rule("a number between 0 and 1", lambda value: is_finite(value) and 0 < value < 1)
@@ -53,8 +53,8 @@ class Sureness:
     def __init__(self, model: Any, information: Information) -> None:
         self.model, self._chart, self._pull = model, information.chart, information.pull
         self.names, self.matrix, self.held = information.names, information.matrix, information.held
-        # in units of its own diagonal, so that the units of the data do not matter
-        scale = np.sqrt(np.maximum(np.diag(self.matrix), np.finfo(float).tiny))
+        # in units of what seen paths would tell, so that the units of the data do not matter
+        scale = np.sqrt(information.complete)
         sizes, V = np.linalg.eigh(self.matrix / np.outer(scale, scale))
         sound = sizes > FLAT
         axes = V / scale[:, None]
@@ -63,11 +63,11 @@ class Sureness:
         self._scale = scale
         touched = (np.abs(self._unknown) > 1e-3).any(axis=1)
         self.flat = [name for name, is_flat in zip(self.names, touched.tolist(), strict=True) if is_flat]
-        if self.held:
+        edge = [name for name in self.held if not name.startswith("first state")]  # all begin alike: nothing to tell
+        if edge:
             warnings.warn(
-                f"{len(self.held)} parameters lie at the edge of their range and are taken as known there: "
-                f"{first_few(self.held)}; intervals() bounds such rates from above, or rule the moves out "
-                "(Structure(allowed=...)).",
+                f"{first_few(edge)} lie at the edge of their range and are taken as known there; intervals() bounds "
+                "such rates from above, or rule the moves out (Structure(allowed=...)).",
                 UserWarning,
                 stacklevel=3,
             )
@@ -191,7 +191,9 @@ class Sureness:
         moves, states = self._chart.task.moves, self._chart.process.states
         source, target = np.nonzero(moves)
         labels = [str(label) for label in states.tolist()]
-        at_edge = np.array([f"rate {labels[i]} → {labels[j]}" in self.held for i, j in zip(source, target, strict=True)])
+        at_edge = np.array(
+            [f"rate {labels[i]} → {labels[j]}" in self.held for i, j in zip(source, target, strict=True)]
+        )
         with np.errstate(divide="ignore"):
             bound = np.log(2.0 / (1.0 - level)) / np.maximum(-self._pull[moves], 0.0)
         rate = np.where(at_edge, 0.0, found.estimate[moves])

@@ -154,7 +154,9 @@ def bootstrap(
     draws = rng.multinomial(k, np.full(k, 1.0 / k), size=n)
     seeds = rng.integers(2**31, size=n).tolist()
     engine = shared_engine(model, n_jobs)
-    tasks = [(model, panel, draw[units], {"random_state": seed} | engine) for draw, seed in zip(draws, seeds, strict=True)]
+    tasks = [
+        (model, panel, draw[units], {"random_state": seed} | engine) for draw, seed in zip(draws, seeds, strict=True)
+    ]
     found: list[Refit] = in_parallel(_refit, tasks, n_jobs, "bootstrap")
     failures = [refit.failure for refit in found if refit.failure]
     if len(failures) == n:

@@ -26,13 +26,15 @@ AT_EDGE = 1e-2
 class Information(NamedTuple):
     """What the data tell of a process at the maximum of its likelihood.
 
-    names : (k,) of the free coordinates; matrix : (k, k) observed information in them; slope : (k,) gradient that is
-    left; held : (p,) what was held at its edge; pull : (M, M) gradient of the log-likelihood in each rate itself.
+    names : (k,) of the free coordinates; matrix : (k, k) observed information in them; complete : (k,) what it would be
+    if the paths were seen; slope : (k,) gradient that is left; held : (p,) what was held at its edge; pull : (M, M)
+    gradient of the log-likelihood in each rate itself.
     """
 
     chart: Chart
     names: list[str]
     matrix: Floats
+    complete: Floats
     slope: Floats
     held: list[str]
     pull: Floats
@@ -97,6 +99,7 @@ def observed_information(task: Task, process: Process) -> Information:
         chart,
         [name for name, is_free in zip(names, free.tolist(), strict=True) if is_free],
         0.5 * (matrix + matrix.T),
+        np.where(logs, weights * values, weights)[free],
         _ways(point, task.moves)[free],
         [name for name, is_seen in zip(names, seen.tolist(), strict=True) if not is_seen],
         pull,
