@@ -154,7 +154,7 @@ def test_refuses(panel):
         jm.bootstrap(model, panel, n=0)
     with pytest.raises(ValueError, match=r"a label for each of the 15 sequences, or False, got shape \(3,\)"):
         jm.bootstrap(model, panel, groups=[1, 2, 3])
-    with pytest.raises(ValueError, match="at least two sequences .* got one"):
+    with pytest.raises(ValueError, match=r"at least two sequences .* got one"):
         jm.bootstrap(model, panel.select([0]))
     sure = jm.bootstrap(model, panel, n=2, n_jobs=1)
     with pytest.raises(ValueError, match=r"one shape for all refits, got \(2,\) of the model and \(1,\) of a refit"):

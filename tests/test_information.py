@@ -54,7 +54,7 @@ def test_equals_msm(name):
 
 
 def density(family, theta, x):
-    """(M,) plain density of one value, up to a constant, under the free parameters of a family, one row of theta for each state."""
+    """(M,) plain density of one value, up to a constant; theta: the free parameters, one row for each state."""
     if family == "gaussian":
         sd = np.exp(0.5 * theta[:, 1])
         return np.exp(-0.5 * ((x - theta[:, 0]) / sd) ** 2) / sd
@@ -211,7 +211,7 @@ def test_refuses_families_without_a_gradient():
     process = jm.Process([0.3, 0.5], [[0, 1], [1, 0]], emission=jm.emissions.Laplace([0.0, 5.0]))
     panel, _ = jm.simulate(process, 10, 8, random_state=0)
     model = EM(2, emission="laplace", engine=Threads(1)).fit(panel)
-    with pytest.raises(ValueError, match="gradient is known.*got 'laplace'; jm.bootstrap"):
+    with pytest.raises(ValueError, match=r"gradient is known.*got 'laplace'; jm.bootstrap"):
         model.information(panel)
 
 
@@ -234,7 +234,7 @@ def test_scales_and_options():
         sure.interval(chance, 95)
     with pytest.raises(ValueError, match=r"scale must be one of \('log', 'logit', 'plain'\), got 'exp'"):
         sure.interval(chance, scale="exp")
-    with pytest.raises(ValueError, match="answer must be a function of a fitted model.*got 3"):
+    with pytest.raises(ValueError, match=r"answer must be a function of a fitted model.*got 3"):
         sure.interval(3)
     with pytest.raises(ValueError, match="an answer must be a Table, an array or a number, got Process"):
         sure.interval(lambda m: m.process_)

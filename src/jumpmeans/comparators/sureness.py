@@ -12,17 +12,16 @@ from scipy.special import expit, logit, ndtri
 
 from ..arrays import Bools, Floats
 from ..data.frames import make_frame
-from ..data.interval import Interval, asked, in_form, numbers
+from ..data.interval import LEVEL, Interval, asked, in_form, numbers
 from ..data.table import Table
 from ..errors import first_few
 from ..fit.information import LOG_STEP, STEP, Information
-from ..options import Rule, choice, is_finite
+from ..options import choice
 
-# Directions in which there is less than this share of the information of paths that are seen are flat: not known at all.
+# Directions with less than this share of the information that seen paths would have are flat: not known at all.
 FLAT = 1e-6
 # A process from which the likelihood could still rise by more than this is not at its maximum.
 RISE = 0.05
-LEVEL = Rule("a number between 0 and 1", lambda value: is_finite(value) and 0 < value < 1)
 SCALES = choice("log", "logit", "plain")
 # What a scale does to an answer, back again, and its slope.
 ON: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
@@ -73,8 +72,8 @@ class Sureness:
             )
         if self.flat:
             warnings.warn(
-                f"the data do not tell {first_few(self.flat)}: their standard errors are infinite; merge states, forbid "
-                "some moves (Structure(allowed=...)), or observe more often.",
+                f"the data do not tell {first_few(self.flat)}: their standard errors are infinite; merge states, "
+                "forbid some moves (Structure(allowed=...)), or observe more often.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -191,9 +190,8 @@ class Sureness:
         moves, states = self._chart.task.moves, self._chart.process.states
         source, target = np.nonzero(moves)
         labels = [str(label) for label in states.tolist()]
-        at_edge = np.array(
-            [f"rate {labels[i]} → {labels[j]}" in self.held for i, j in zip(source, target, strict=True)]
-        )
+        names = [f"rate {labels[i]} → {labels[j]}" for i, j in zip(source.tolist(), target.tolist(), strict=True)]
+        at_edge = np.isin(names, self.held)
         with np.errstate(divide="ignore"):
             bound = np.log(2.0 / (1.0 - level)) / np.maximum(-self._pull[moves], 0.0)
         rate = np.where(at_edge, 0.0, found.estimate[moves])

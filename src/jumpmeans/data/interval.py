@@ -9,10 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from ..arrays import Floats
+from ..options import Rule, is_finite
 from .frames import make_frame
 from .table import SHOWN_ROWS, Table
 
 BOUNDS = ("estimate", "low", "high")
+# What the level of an interval must be.
+LEVEL = Rule("a number between 0 and 1", lambda value: is_finite(value) and 0 < value < 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +50,8 @@ class Interval:
     @classmethod
     def of(cls, answer: Any, low: Floats, high: Floats, level: float) -> Self:
         """Bounds, given as plain arrays, in the form of the answer."""
-        return cls(*(in_form(answer, np.asarray(x)) for x in (numbers(answer), low, high)), level)
+        estimate, below, above = (in_form(answer, np.asarray(x)) for x in (numbers(answer), low, high))
+        return cls(estimate, below, above, level)
 
     def __iter__(self) -> Iterator[Any]:  # low, high = found
         return iter((self.low, self.high))
@@ -67,7 +71,7 @@ class Interval:
         return {name: np.ravel(numbers(getattr(self, name))) for name in BOUNDS}
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A frame with one row for each number: its labels, estimate, low and high; `backend` as in `Table.to_frame`."""
+        """A frame of one row for each number: its labels, estimate, low, high; `backend` as in `Table.to_frame`."""
         return make_frame(self._places() | self._numbers(), backend)
 
     def __repr__(self) -> str:

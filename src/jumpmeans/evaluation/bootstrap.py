@@ -12,17 +12,14 @@ import numpy as np
 
 from ..arrays import AnyArray, Floats, Ints
 from ..chance import as_generator
-from ..data.interval import Interval, asked, numbers
+from ..data.interval import LEVEL, Interval, asked, numbers
 from ..data.panel import Panel
 from ..errors import first_few
 from ..estimators.read_out import ReadOut, as_panel
 from ..fit.setup import counted
-from ..options import Rule, count, is_finite
+from ..options import count
 from ..progress import quiet
 from .folds import in_parallel, shared_engine
-
-# The level of an interval.
-LEVEL = Rule("a number between 0 and 1", lambda value: is_finite(value) and 0 < value < 1)
 
 
 @dataclass(frozen=True, eq=False)
