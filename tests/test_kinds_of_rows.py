@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import jumpmeans as jm
 import reference
-from jumpmeans.emissions import Categorical, Gaussian
+from jumpmeans.emissions import Gaussian
 from jumpmeans.fit.ascent import Task, climb
 from jumpmeans.fit.em_steps import maximise
 from jumpmeans.kernels.least_error import jump_prices
