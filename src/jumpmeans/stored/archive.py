@@ -11,10 +11,11 @@ import hashlib
 import io
 import math
 import struct
+import sys
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
@@ -160,15 +161,14 @@ def parse_array(data: bytes) -> AnyArray:
     body = memoryview(data)[file.tell() :]
     if any(n < 0 for n in shape) or math.prod(shape) * dtype.itemsize != len(body):
         raise ValueError(f"shape {shape} of {dtype} must be its {len(body)} bytes")
-    flat = np.frombuffer(body, dtype)
+    flat = np.frombuffer(body, dtype).astype(dtype.newbyteorder("="))
     _check_entries(flat)
-    array: Any = flat.reshape(shape, order="F" if by_columns else "C")
-    return np.array(array, dtype=dtype.newbyteorder("="), order="K")
+    return flat.reshape(shape, order="F" if by_columns else "C")
 
 
 def _check_entries(flat: AnyArray) -> None:
     """Truth values are 0 or 1 and text is text: numpy takes other bytes for granted."""
     if flat.dtype.kind == "b" and flat.size and flat.view(np.uint8).max() > 1:
         raise ValueError("truth values must be 0 or 1")
-    if flat.dtype.kind == "U":
-        flat.tolist()  # raises where a character is none
+    if flat.dtype.kind == "U" and flat.size and flat.view(np.uint32).max() > sys.maxunicode:
+        raise ValueError("text must be made of characters")

@@ -101,7 +101,7 @@ class Writer:
             return self._generator(x, where)
         raise ValueError(
             f"a model must hold nothing but numbers, text, arrays and what is made of them to be saved, got "
-            f"{shorten(repr(x))} of type {type(x).__name__} in {where}; leave that option out, or save process_ alone."
+            f"{shorten(repr(x))} of type {type(x).__name__} in {where}; leave it out."
         )
 
     def _object(self, x: Any, fields: dict[str, Any], where: str) -> dict[str, Any]:
