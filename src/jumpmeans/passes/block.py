@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import AnyArray, Bools, Codes, Floats, Ints
+from ..kinds import HELD, SNAPSHOT, TRANSITION
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -117,6 +118,28 @@ class Block:
     def seen(self) -> Bools:
         """(n,) whether a row holds any observation."""
         return np.asarray(np.isfinite(self.x).any(axis=1))
+
+    @cached_property
+    def row_kinds(self) -> NDArray[np.int8]:
+        """(n,) how each row was seen; a row that opens its window has nothing before it and is a snapshot."""
+        kinds = np.full(len(self.tau), SNAPSHOT, np.int8)
+        if self.kinds is not None:
+            kinds[:] = self.kinds
+            opening = self.offsets[:-1]
+            kinds[opening[self.tau[opening] == 0.0]] = SNAPSHOT
+        return kinds
+
+    @cached_property
+    def holds(self) -> Bools:
+        """(n,) whether no jump is moved past a row: it was seen, tells of its state or of a move, or bars a gap."""
+        holds = self.seen
+        if self.allowed is not None:
+            holds = holds | ~self.allowed.all(axis=1)
+        if self.kinds is not None:
+            barred = np.append(np.isin(self.row_kinds, (TRANSITION, HELD))[1:], False)
+            barred[self.offsets[1:] - 1] = False
+            holds = holds | (self.row_kinds != SNAPSHOT) | barred
+        return holds
 
     @cached_property
     def row_weights(self) -> Floats:
