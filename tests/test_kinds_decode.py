@@ -234,7 +234,6 @@ def patients(seed=0, n=60, **more):
 
 def lawful_panel(panel, trajectories):
     """Whether published trajectories are where the rows let them be, in the caller's times."""
-    ends = np.append(trajectories.start_times[1:], np.inf)
     for i in range(len(panel)):
         own = slice(trajectories.offsets[i], trajectories.offsets[i + 1])
         starts = trajectories.start_times[own]
@@ -247,7 +246,7 @@ def lawful_panel(panel, trajectories):
                 return False
             if kinds[k] != ENTRY and len(inside):
                 return False
-    return bool(np.all(ends > 0))
+    return True
 
 
 @pytest.mark.parametrize("model", [jm.JumpMeans, jm.InfiniteJumpMeans])

@@ -75,7 +75,7 @@ class JumpModel(ReadOut):
                 stacklevel=3,
             )
         # states with names of their own keep their order
-        sorts = self.structure is None and np.array_equal(labels, np.arange(len(labels)))
+        sorts = self.structure is None and panel.known is None and np.array_equal(labels, np.arange(len(labels)))
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
