@@ -222,6 +222,15 @@ n_iter_, converged_, history_
             self._publish(panel, sequences, run, model, names, n_states_=M, path_=path)
         return self
 
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        if not self._is_hidden():
+            return self._again(options | {"states": self.states_.tolist()}).fit(panel)
+        # births alone may be proposed, and there is no room for any: the number of states stays
+        new = self._again(options | {"max_states": self.n_states_, "proposals": ["pair"], "check": False})
+        new._keeps_order = True
+        new.fit(panel, start=self)
+        return new
+
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)

@@ -266,6 +266,10 @@ class JumpMeans(JumpModel):
             self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
         return self
 
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        # with a structure, states have a meaning of their own, and their order is kept
+        return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
+
     def _blank(self, panel: Panel, given: Process | None) -> tuple[AnyArray, Record]:
         """Labels of the states, and an emission that knows nothing of them yet."""
         if given is None:

@@ -87,8 +87,8 @@ def parts_of(process: Process, expected: Expected, moves: Bools) -> list[Part]:
     M = len(process.rates)
     time = np.maximum(np.diag(expected.integrals), 0.0)
     parts = [
-        Part(process.rate_matrix[moves], np.repeat(time, moves.sum(axis=1)), True),
-        Part(process.initial_probs, np.full(M, expected.first.sum()), True),
+        Part(process.rate_matrix[moves], np.repeat(time, moves.sum(axis=1)), True, name="rate"),
+        Part(process.initial_probs, np.full(M, expected.first.sum()), True, 0, "first state"),
     ]
     for column, stats in zip(process.emission.columns, expected.emission, strict=True):
         parts += column.parts(stats)

@@ -141,6 +141,10 @@ class Block:
             holds = holds | (self.row_kinds != SNAPSHOT) | barred
         return holds
 
+    def admitted(self, log_density: Floats) -> Floats:
+        """Log-densities (n, M) of the values, -inf in the states that a row does not allow."""
+        return log_density if self.allowed is None else np.where(self.allowed, log_density, -np.inf)
+
     @cached_property
     def row_weights(self) -> Floats:
         """(n,) weight of each row: that of its sequence."""
