@@ -228,7 +228,7 @@ MOVES = jm.Structure(allowed={"well": ["ill", "dead"], "ill": ["well", "dead"]})
 
 def patients(seed=0, n=60, **more):
     """Visits at random times; deaths are known to the day."""
-    process = jm.Process.from_generator([[-0.5, 0.4, 0.1], [0.3, -0.7, 0.4], [0, 0, 0]], states=STATES)
+    process = jm.Process.from_generator([[-0.5, 0.4, 0.1], [0.3, -0.7, 0.4], [0, 0, 0]], [0.8, 0.2, 0], states=STATES)
     return jm.simulate(process, n, 6, exact=["dead"], random_state=seed, **more)
 
 
