@@ -26,7 +26,7 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
-from ..fit.start import given_process, start_emission, start_rows
+from ..fit.start import given_process, named_emission, start_emission, start_rows
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.process import Process
@@ -254,8 +254,10 @@ class JumpMeans(JumpModel):
                 start = Params(
                     np.asarray(moves.any(axis=1)) / typical_gap(panel),
                     start_rows(blank, x, panel, moves, self.init),
-                    start_emission(blank, x, panel, self.init, rng, first=k == 0),
-                )
+                    named_emission(
+                        start_emission(blank, x, panel, self.init, rng, first=k == 0), x, panel, labels
+                    ),
+                )  # fmt: skip
             else:
                 start = self._given_params(given, panel, blank, x, moves)
             with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):

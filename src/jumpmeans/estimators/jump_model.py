@@ -79,7 +79,8 @@ class JumpModel(ReadOut):
                 stacklevel=3,
             )
         # states with names of their own keep their order
-        sorts = self.structure is None and not self._keeps_order and np.array_equal(labels, np.arange(len(labels)))
+        numbered = np.array_equal(labels, np.arange(len(labels))) and panel.known is None
+        sorts = self.structure is None and not self._keeps_order and numbered
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))

@@ -51,6 +51,11 @@ def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
     except NoPathError as error:
         first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
         row = min(max(int(first) + error.row, int(first)), int(last) - 1)
+        if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[error.sequence]:
+            raise InfeasibleError(
+                f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
+                "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
+            ) from None
         raise InfeasibleError(
             f"{why} must be able to explain every sequence, got none for {panel.locate(row)}; allow the move "
             f"(Structure(allowed=...)), {remedy}or correct the row."

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import AnyArray, Bools, Codes, Floats, Ints
-from ..kinds import SNAPSHOT
+from ..kinds import HELD, SNAPSHOT, TRANSITION
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -128,6 +128,18 @@ class Block:
             opening = self.offsets[:-1]
             kinds[opening[self.tau[opening] == 0.0]] = SNAPSHOT
         return kinds
+
+    @cached_property
+    def holds(self) -> Bools:
+        """(n,) whether no jump is moved past a row: it was seen, tells of its state or of a move, or bars a gap."""
+        holds = self.seen
+        if self.allowed is not None:
+            holds = holds | ~self.allowed.all(axis=1)
+        if self.kinds is not None:
+            barred = np.append(np.isin(self.row_kinds, (TRANSITION, HELD))[1:], False)
+            barred[self.offsets[1:] - 1] = False
+            holds = holds | (self.row_kinds != SNAPSHOT) | barred
+        return holds
 
     def admitted(self, log_density: Floats) -> Floats:
         """Log-densities (n, M) of the values, -inf in the states that a row does not allow."""
