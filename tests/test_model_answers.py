@@ -182,7 +182,7 @@ def test_likelihood_ratios_are_chi_square_and_refuse_what_is_not_nested():
     assert got.df == 2 and got.statistic == pytest.approx(0, abs=1e-3) and got.p_value == pytest.approx(1, abs=1e-3)
     with pytest.raises(ValueError, match="large must have more parameters than small, got 6 and 8; swap them"):
         jm.likelihood_ratio(large, small, PANEL)
-    with pytest.raises(ValueError, match="large must be at least as likely as small, .* got log-likelihoods"):
+    with pytest.raises(ValueError, match=r"large must be at least as likely as small, .* got log-likelihoods"):
         jm.likelihood_ratio(small, MODEL, PANEL)
     with pytest.raises(ValueError, match="small must be a fitted model of a process, got Process"):
         jm.likelihood_ratio(PROCESS, large, PANEL)
