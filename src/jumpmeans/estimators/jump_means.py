@@ -244,7 +244,7 @@ class JumpMeans(JumpModel):
         moves = (self.structure or Structure()).allowed_moves(labels)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
         model = Model(self._prices(panel, blank, x), moves, search)
-        sequences = Sequences.of(get_engine(self.engine), panel, x)
+        sequences = Sequences.of(get_engine(self.engine), panel, x, labels)
         rng = np.random.default_rng(self.random_state)
         warn_of_ends(panel, blank.states_seen(x), labels, moves)
         starts = self._n_starts(blank) if given is None else 1
@@ -263,6 +263,10 @@ class JumpMeans(JumpModel):
         with status("closing steps"):
             self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
         return self
+
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        # with a structure, states have a meaning of their own, and their order is kept
+        return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
 
     def _blank(self, panel: Panel, given: Process | None) -> tuple[AnyArray, Record]:
         """Labels of the states, and an emission that knows nothing of them yet."""

@@ -47,6 +47,7 @@ WHY, REMEDY = "the allowed moves", "raise jumps_per_gap, "
 class JumpModel(ReadOut):
     """A fitted JUMP-means model; subclasses know how to find its parameters."""
 
+    no_refit: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]]
     criteria: ClassVar[Rule] = choice("objective", "time")
     structure: Any
@@ -63,6 +64,8 @@ class JumpModel(ReadOut):
     n_iter_: int
     converged_: bool
     _decoder_: Decoder
+    # whether hidden states stay in the order in which a fit found them: that of what it started from
+    _keeps_order: bool = False
 
     def _publish(
         self, panel: Panel, sequences: Sequences, run: Descent, model: Model, labels: AnyArray, **more: Any
@@ -76,7 +79,7 @@ class JumpModel(ReadOut):
                 stacklevel=3,
             )
         # states with names of their own keep their order
-        sorts = self.structure is None and np.array_equal(labels, np.arange(len(labels)))
+        sorts = self.structure is None and not self._keeps_order and np.array_equal(labels, np.arange(len(labels)))
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))

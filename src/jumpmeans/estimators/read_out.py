@@ -77,6 +77,8 @@ class ReadOut(ModelAnswers):
 
     # what a trajectory may be asked to be best by
     criteria: ClassVar[Rule] = choice("time")
+    # why it cannot be refitted from its own parameters; "" if it can
+    no_refit: ClassVar[str] = "it cannot go on from its own parameters"
     process_: Process
     states_: AnyArray
     engine: Any
@@ -107,6 +109,18 @@ class ReadOut(ModelAnswers):
         if "process_" not in vars(self):
             raise NotFittedError(f"this {type(self).__name__} must be fitted first; call fit(panel).")
         return self.process_
+
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        """The same model refitted to another panel from its own parameters, its states in the same order.
+
+        `options` may be any of the constructor's; those that a model does not have are left out.
+        """
+        raise NotImplementedError(self.no_refit)
+
+    def _again(self, options: dict[str, Any]) -> Self:
+        """An unfitted copy with other options."""
+        new = clone(self)
+        return new.set_params(**{name: value for name, value in options.items() if name in new.get_params(deep=False)})
 
     def _panel(self, data: Any) -> Panel:
         """A panel in the model's unit of time: one of dates is in days, a model of plain numbers may be in any."""
@@ -158,7 +172,7 @@ class ReadOut(ModelAnswers):
 
     def _sequences(self, panel: Panel) -> Sequences:
         """A panel as the engine holds it."""
-        return Sequences.of(get_engine(self.engine), panel, self.process_.emission.encode(panel))
+        return Sequences.of(get_engine(self.engine), panel, self.process_.emission.encode(panel), self.process_.states)
 
     def _posterior(self, panel: Panel) -> Floats:
         """(n, M) posterior state probabilities of every row, in panel order."""

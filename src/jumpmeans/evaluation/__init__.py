@@ -1,5 +1,6 @@
 """How good is a model: values held out, errors, and many fits scored on the same hold-outs."""
 
+from .bootstrap import Bootstrap, bootstrap
 from .hold_out import Truth, hold_out
 from .nested import LikelihoodRatio, likelihood_ratio
 from .pearson import PearsonTest, pearson_test
@@ -8,11 +9,13 @@ from .state_path import StatePath, state_path
 from .tune import Tuned, tune
 
 __all__ = [
+    "Bootstrap",
     "LikelihoodRatio",
     "PearsonTest",
     "StatePath",
     "Truth",
     "Tuned",
+    "bootstrap",
     "hold_out",
     "likelihood_ratio",
     "match_labels",
