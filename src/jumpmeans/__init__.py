@@ -10,6 +10,7 @@ from .evaluation import bootstrap, hold_out, reconstruction_error, state_path, t
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
+from .online import OnlineDecoder
 from .simulate import simulate
 
 __version__ = "0.1.0"
@@ -19,6 +20,7 @@ __all__ = [
     "InfiniteJumpMeans",
     "JumpMeans",
     "MissingExtraError",
+    "OnlineDecoder",
     "Panel",
     "PanelError",
     "Process",
