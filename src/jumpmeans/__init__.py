@@ -6,7 +6,7 @@ from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .errors import InfeasibleError, MissingExtraError, PanelError
 from .estimators import InfiniteJumpMeans, JumpMeans
-from .evaluation import bootstrap, hold_out, reconstruction_error, state_path, tune
+from .evaluation import alarm_rates, bootstrap, hold_out, reconstruction_error, state_path, tune
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
@@ -26,6 +26,7 @@ __all__ = [
     "Process",
     "Structure",
     "Trajectories",
+    "alarm_rates",
     "bootstrap",
     "comparators",
     "datasets",

@@ -374,7 +374,9 @@ class OnlineDecoder:
 
     def _encode(self, values: Any, n: int) -> Floats:
         """(n, D) values as the emission works on them."""
-        panel = Panel.from_arrays(np.arange(n, dtype=np.float64), values, np.zeros(n, np.int64))
+        panel = _one_sequence(values, n)
+        if panel.n_observations != n:
+            raise PanelError(f"ids and values must be of one length, got {n} and {panel.n_observations}.")
         if self.unknown == "missing":
             panel = panel.with_values(np.where(self._unknown(panel), np.nan, panel.values))
         return self._emission.encode(panel)
@@ -414,6 +416,20 @@ KEPT = (
     "queues", "heads", "counts", "C", "first_base", "first_alive", "last", "lost", "alpha",
     "shown", "shown_since", "waits", "waits_since",
 )  # fmt: skip
+
+
+def _one_sequence(values: Any, n: int) -> Panel:
+    """A panel of nothing but values."""
+    plain = np.asarray(values) if not isinstance(values, list) or all(isinstance(x, float) for x in values) else None
+    if plain is None or plain.dtype.kind not in "fiu" or plain.ndim not in (1, 2):
+        return Panel.from_arrays(np.arange(n, dtype=np.float64), values, np.zeros(n, np.int64))
+    table = plain.astype(np.float64).reshape(len(plain), -1)  # numbers as they are: no need to read them
+    m, D = table.shape
+    one, rows = np.zeros(1), np.arange(m)
+    return Panel(
+        rows.astype(np.float64), table, np.array([0, m]), np.zeros(1, np.int64), one, one + max(m - 1, 0), one + 1.0,
+        None, rows, tuple(f"value_{d}" for d in range(D)) if D > 1 else ("value",), (None,) * D, (False,) * D,
+    )  # fmt: skip
 
 
 def as_jump_model(model: Any) -> JumpModel:

@@ -1,5 +1,6 @@
 """How good is a model: values held out, errors, and many fits scored on the same hold-outs."""
 
+from .alarms import AlarmRates, alarm_rates
 from .bootstrap import Bootstrap, bootstrap
 from .hold_out import Truth, hold_out
 from .scores import match_labels, reconstruction_error
@@ -7,10 +8,12 @@ from .state_path import StatePath, state_path
 from .tune import Tuned, tune
 
 __all__ = [
+    "AlarmRates",
     "Bootstrap",
     "StatePath",
     "Truth",
     "Tuned",
+    "alarm_rates",
     "bootstrap",
     "hold_out",
     "match_labels",
