@@ -27,8 +27,7 @@ def main():
     for i in range(few):
         decoder.update(int(panel.ids[i]), times[i, -1] + 1.0, values[i, 0])
     print(f"update: {few / (process_time() - begun):,.0f} rows a second, one call each")
-    bytes_each = sum(array[0].nbytes for array in decoder._kept.values())
-    print(f"kept of each sequence: {bytes_each / 1024:.1f} KiB; starts lost: {decoder.lost}")
+    print(f"kept of each sequence: {decoder.nbytes / len(decoder) / 1024:.1f} KiB; starts lost: {decoder.lost}")
 
 
 if __name__ == "__main__":

@@ -154,6 +154,11 @@ class OnlineDecoder:
         """How many starts of dwells found no room; 0 means that every answer so far is exact."""
         return int(self._kept["lost"][: len(self)].sum())
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that is kept for the sequences that are open and for the next ones."""
+        return sum(array.nbytes for array in self._kept.values())
+
     # --------------------------------------------------------------------- rows
 
     def update(self, id: Any, time: Any, value: Any) -> Told:
