@@ -49,7 +49,7 @@ class JumpModel(ReadOut):
 
     no_refit: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]]
-    criteria: ClassVar[Rule] = choice("objective", "time")
+    criteria: ClassVar[Rule] = choice("objective", "time", "online")
     structure: Any
     refine: Any
     emission_weight: Any
@@ -129,9 +129,11 @@ class JumpModel(ReadOut):
         Parameters
         ----------
         panel : Panel or frame
-        criterion : "objective" or "time"
+        criterion : "objective", "time" or "online"
             Least objective of JUMP-means under `process_`, as `trajectories_` are; or least expected time in the wrong
-            state, given all observations, with a small price per jump against flicker, which errs less.
+            state, given all observations, with a small price per jump against flicker, which errs less. "online": least
+            objective with jumps in the middle of a gap only (spread evenly over it, for more than one a gap): what
+            `OnlineDecoder` tells of a sequence, row by row, is how this decode of the rows so far ends.
 
         Notes
         -----
@@ -144,6 +146,9 @@ class JumpModel(ReadOut):
         if criterion == "time":
             return super()._dwells(panel, criterion)
         sequences = self._sequences(panel)
+        if criterion == "online":
+            with explained(panel, WHY, REMEDY):
+                return sequences.fetch(sequences.decode_online(*self._decoder_[:3]))
         with explained(panel, WHY, REMEDY):
             return sequences.fetch(self._decoder_.decode(sequences)[0])
 
