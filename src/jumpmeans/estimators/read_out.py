@@ -50,6 +50,13 @@ def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
     except NoPathError as error:
         first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
         row = min(max(int(first) + error.row, int(first)), int(last) - 1)
+        if not error.shown:
+            values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
+            raise InfeasibleError(
+                "some state must be able to show each row, at a cost that floats can hold, got none for "
+                f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
+                "column, or lower emission_weight."
+            ) from None
         raise InfeasibleError(
             f"{why} must be able to explain every sequence, got none for {panel.locate(row)}; allow the move "
             f"(Structure(allowed=...)), {remedy}or correct the row."
@@ -167,7 +174,7 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
     def log_likelihood(self, panel: Any) -> float:
         """Log-likelihood of a panel under `process_`, the first state's probability included; sequences by weight."""
         self._fitted()
-        panel = as_panel(panel)
+        panel = self._panel(panel)
         with explained(panel, "the fitted process"):
             return self._sequences(panel).log_likelihood(self.process_)
 

@@ -45,6 +45,7 @@ def sweep(
     `costs` (M, M) are those of the jumps.
     """
     M, S = params.emission.n_states, block.n_sequences
+    cost = params.emission.cost(block.x, prices.emission)
     # the kernel works in room for all jumps that a sequence may have
     slots = np.concatenate([[0], np.cumsum(1 + search.per_gap * block.gap_counts)])
     counts = np.diff(dwells.offsets)
@@ -56,12 +57,12 @@ def sweep(
     run_state, run_time = np.full((S, 2), -1, np.int32), np.zeros((S, 2))
     where = sweep_block(
         block.tau, block.seen, block.offsets, block.ends, block.weights,
-        params.emission.cost(block.x, prices.emission), params.rates, costs, tuple(search),
+        cost, params.rates, costs, tuple(search),
         slots, states, starts, rows, counts,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
     if where[0] >= 0:  # found after the row that no state could explain
-        raise block.no_path(where[0], where[1] - 1)
+        raise block.no_path(where[0], where[1] - 1, cost)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     here = places(slots, offsets)
     found = Dwells(offsets, states[here], starts[here], rows[here])
