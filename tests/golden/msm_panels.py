@@ -40,7 +40,7 @@ def main():
         jumps, states = course(rng, end)
         dead = states[-1] == 3
         visits = np.round(np.concatenate([[0.0], np.sort(rng.uniform(0, end, rng.integers(3, 8)))]), 3)
-        seen = lambda t: int(states[np.searchsorted(jumps, t, side="right") - 1])  # noqa: B023, E731
+        seen = lambda t: int(states[np.searchsorted(jumps, t, side="right") - 1])  # noqa: B023
         alive = [t for t in np.unique(visits) if seen(t) < 3]
         died = round(float(jumps[-1]), 3)
         if dead and person % 7 == 0:  # on the day of the last visit

@@ -19,12 +19,14 @@ from ..fit.refine import Decoder, close, closing_prices
 from ..history import History
 from ..model.objective import Cost
 from ..model.params import Params
-from ..options import Rule, auto, choice, count, families, listed, number, seed, state_labels
+from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
 from .last_value import check_at_fit
 from .read_out import Occupancy, ReadOut, all_at_once, explained
 
-weight = auto | number(least=0)
+weight = auto | price()
+# ζ goes with the square of the unit of its column.
+zeta = auto | price(1e300)
 # Beyond these, tables of states and candidates for jumps would ask for more memory than there is.
 MOST_STATES, MOST_JUMPS = 1000, 1000
 # Rules of the options that both models have.
@@ -32,7 +34,7 @@ SHARED: dict[str, Rule] = {
     "emission": families,
     "states": state_labels,
     "transition_weight": weight,
-    "emission_weight": weight | listed(weight, "a list of them, one for each column"),
+    "emission_weight": zeta | listed(zeta, "a list of them, one for each column"),
     "max_iter": count(),
     "tol": number(least=0),
     "jumps_per_gap": auto | count(most=MOST_JUMPS),
