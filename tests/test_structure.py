@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import jumpmeans as jm
 from jumpmeans import Structure
 from jumpmeans.model.structure import jumps_needed
 
@@ -48,8 +49,6 @@ def test_nothing_said_allows_all_but_staying():
         ({"absorbing": 3}, "absorbing must list states, got 3"),
         ({"absorbing": np.array("dead")}, "absorbing must list states, got array"),
         ({"absorbing": ["gone"]}, "structure must name states among .* got 'gone'"),
-        ({"initial": [1, 0, 0]}, r"Structure\(initial=...\) is not supported yet; leave it out"),
-        ({"fixed": {}}, r"Structure\(fixed=...\) is not supported yet; leave it out"),
     ],
 )
 def test_misuse_says_what_must_hold(options, match):
@@ -62,3 +61,27 @@ def test_messages_of_many_states_stay_short():
     with pytest.raises(ValueError, match="structure must name states among") as error:
         Structure(absorbing=["x"]).allowed_moves(np.arange(5000))
     assert len(str(error.value)) < 200
+
+
+# ------------------------------------------------------------ free parameters
+
+
+def test_free_parameters_are_counted_once():
+    """Rates: shared ones once, known ones never; π unless it is known; the emission's own."""
+    P = (np.ones((3, 3)) - np.eye(3)) / 2
+    process = jm.Process([1.0, 1.0, 1.0], P, states=STATES)
+    assert Structure().n_free(process) == 6 + 2
+    assert Structure(initial="uniform").n_free(process) == 6
+    assert Structure(initial="given").n_free(process) == 6
+    assert Structure(absorbing=["dead"]).n_free(process) == 4 + 2
+    fixed = {("well", "dead"): 0.1, ("dead", "ill"): 0.0}
+    assert Structure(fixed=fixed, initial={"well": 1.0}).n_free(process) == 4
+    equal = [[("well", "ill"), ("ill", "well"), ("dead", "well")]]
+    assert Structure(fixed=fixed, equal=equal, initial=[0.5, 0.5, 0]).n_free(process) == 2
+    hidden = jm.Process([1.0] * 3, P, emission=jm.emissions.Gaussian([0.0, 1.0, 2.0]), states=STATES)
+    assert Structure(initial="uniform").n_free(hidden) == 6 + 6
+    symbols = jm.emissions.Categorical(np.full((3, 4), 0.25), list("abcd"))
+    assert symbols.n_parameters == 9
+    # one entry known, two known, all but one known (which then is known too)
+    known = {(0, "a"): 0.5, (1, "a"): 0.0, (1, "b"): 0.1, (2, "a"): 0.0, (2, "b"): 0.0, (2, "c"): 0.2}
+    assert symbols.with_fixed(known).n_parameters == 2 + 1 + 0

@@ -220,6 +220,11 @@ class Record:
         """Free parameters of one state."""
         return sum(column.n_free for column in self.columns)
 
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of all states."""
+        return sum(column.n_parameters for column in self.columns)
+
     def update(self, stats: tuple[Any, ...]) -> Record:
         """Emission that minimises the cost of the assigned rows."""
         return Record(column.update(s) for column, s in zip(self.columns, stats, strict=True))

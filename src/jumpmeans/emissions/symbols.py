@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, totals
 from ..arrays import Ints as Codes
-from ..errors import PanelError, first_few
+from ..errors import PanelError, first_few, nearest
 from .column import Column, Ints
 from .parts import Part, Take
 from .priors import ColumnPrior, ParticlePrior, draw_rows
@@ -151,12 +151,17 @@ class SymbolCounts(NamedTuple):
 
 
 class Categorical(LabelColumn):
-    """ρ: d = -ln ρ of the symbol seen. `probs` (M, N); `symbols` (N,) their labels."""
+    """ρ: d = -ln ρ of the symbol seen. `probs` (M, N); `symbols` (N,) their labels.
+
+    `fixed` (M, N) holds the entries that no update changes, NaN elsewhere; None: there are none.
+    """
 
     name = "categorical"
     params = ("probs",)
     is_conjugate = True
     has_particles = True
+    has_entries = True
+    fixed: Floats | None = None
 
     def __init__(self, probs: Any, symbols: Any = None, pseudo_count: float = 0.0) -> None:
         self.probs = np.atleast_2d(np.asarray(probs, dtype=np.float64))
@@ -189,6 +194,54 @@ class Categorical(LabelColumn):
     def n_free(self) -> int:  # type: ignore[override]
         """Free parameters of one state."""
         return len(self.symbols) - 1
+
+    @property
+    def n_parameters(self) -> int:
+        free = np.isnan(self._fixed_table()).sum(axis=1)
+        return int(np.maximum(free - 1, 0).sum())
+
+    def _fixed_table(self) -> Floats:
+        return np.full(self.probs.shape, np.nan) if self.fixed is None else self.fixed
+
+    def with_fixed(self, entries: Mapping[tuple[int, Any], float]) -> Self:
+        fixed = self._fixed_table().copy()
+        known = self.symbols.tolist()
+        for (s, label), value in entries.items():
+            if label not in known:
+                raise ValueError(
+                    f"fixed must name labels among {first_few(known)}, got {label!r}{nearest(label, known)}; correct "
+                    "it."
+                )
+            fixed[s, known.index(label)] = value
+        free = np.isnan(fixed)
+        sums = np.nansum(fixed, axis=1)
+        fixed[free & (sums >= 1.0 - 1e-12)[:, None]] = 0.0  # nothing is left for the others
+        bad = np.flatnonzero((sums > 1.0 + 1e-8) | (~free.any(axis=1) & (sums < 1.0 - 1e-8)))
+        if len(bad):
+            raise ValueError(
+                f"fixed probabilities of a state must sum to at most 1, and to 1 if all labels have one, got the sum "
+                f"{sums[bad[0]]:g} for state {bad[0]}; correct them, or leave one out."
+            )
+        return self._copy(fixed=fixed)._kept(self.probs)
+
+    def _kept(self, table: Floats) -> Self:
+        """The emission with rows in the shares of a table (M, N), which leave fixed entries as they are.
+
+        A row without any share keeps what it has.
+        """
+        if self.fixed is None:
+            total = table.sum(axis=1, keepdims=True)
+            return self._copy(probs=np.where(total > 0, table / np.where(total > 0, total, 1.0), self.probs))
+        free = np.isnan(self.fixed)
+        shares = even_rows(free)
+        for better in (free * self.probs, free * table):
+            total = better.sum(axis=1, keepdims=True)
+            shares = np.where(total > 0, better / np.where(total > 0, total, 1.0), shares)
+        return self._copy(probs=np.where(free, free_share(self.fixed) * shares, self.fixed))
+
+    def take(self, index: Ints) -> Self:
+        new = super().take(index)
+        return new if self.fixed is None else new._copy(fixed=self.fixed[index])
 
     @classmethod
     def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
@@ -232,9 +285,7 @@ class Categorical(LabelColumn):
         return SymbolCounts(counts)
 
     def update(self, stats: SymbolCounts) -> Self:
-        counts = stats.counts + self.pseudo_count
-        total = counts.sum(axis=1, keepdims=True)
-        return self._copy(probs=np.where(total > 0, counts / np.where(total > 0, total, 1.0), self.probs))
+        return self._kept(stats.counts + self.pseudo_count)
 
     def total(self, stats: SymbolCounts) -> float:
         used = stats.counts > 0
@@ -249,18 +300,24 @@ class Categorical(LabelColumn):
     def prior_cost(self) -> float:
         # relative to even symbols, so that a state that tells nothing costs nothing
         N = len(self.symbols)
-        return float(self.pseudo_count * (self._table() - np.log(N))[:-1].sum()) if self.pseudo_count else 0.0
+        if not self.pseudo_count:
+            return 0.0
+        costs = (self._table() - np.log(N))[:-1]
+        return float(self.pseudo_count * (costs if self.fixed is None else costs[np.isnan(self.fixed.T)]).sum())
 
     def unit_log_density(self, x: Floats) -> Floats:
         return -self.cost(x)
 
     def parts(self, stats: SymbolCounts) -> list[Part]:
-        weight = stats.counts.sum(axis=1, keepdims=True)
-        return [Part(self.probs, np.broadcast_to(weight, self.probs.shape), True)]
+        if self.fixed is None:
+            weight = stats.counts.sum(axis=1, keepdims=True)
+            return [Part(self.probs, np.broadcast_to(weight, self.probs.shape), True)]
+        free, rest = np.isnan(self.fixed), free_share(self.fixed)
+        weight = (free * stats.counts).sum(axis=1, keepdims=True) / np.where(rest > 0, rest, 1.0)
+        return [Part(self.probs, free * weight, True)]
 
     def rebuild(self, take: Take, floor: float) -> Self:
-        probs = take(*self.probs.shape) ** 2
-        return self._copy(probs=probs / probs.sum(axis=1, keepdims=True))
+        return self._kept(take(*self.probs.shape) ** 2)
 
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
         edges = np.cumsum(self.probs, axis=1)
@@ -268,7 +325,7 @@ class Categorical(LabelColumn):
         return np.minimum(drawn, len(self.symbols) - 1).astype(np.float64)
 
     def prior(self, x: Floats, panel: Panel) -> SymbolPrior:
-        return SymbolPrior(self.symbols)
+        return SymbolPrior(self.symbols, self.fixed)
 
     def state_values(self) -> NDArray[Any]:
         return np.asarray(self.symbols[self.probs.argmax(axis=1)])
@@ -280,16 +337,16 @@ class Categorical(LabelColumn):
         return probs @ self.probs
 
     def noisy(self, x: Floats, rng: np.random.Generator) -> Self:
-        probs = np.ones_like(self.probs) + 0.1 * rng.random(self.probs.shape)
-        return self._copy(probs=probs / probs.sum(axis=1, keepdims=True))
+        return self._kept(np.ones_like(self.probs) + 0.1 * rng.random(self.probs.shape))
 
 
 @dataclass(frozen=True)
 class SymbolPrior(ParticlePrior):
-    """Rows ρ ~ Dirichlet(1) over the symbols."""
+    """Rows ρ ~ Dirichlet(1) over the symbols; where some entries are fixed, over the others, in what is left."""
 
     kind = 0
     symbols: NDArray[Any]
+    fixed: Floats | None = None
 
     @property
     def numbers(self) -> Floats:
@@ -301,7 +358,11 @@ class SymbolPrior(ParticlePrior):
         N = len(self.symbols)
         cell = states[present] * N + x[present].astype(np.int64)
         counts = np.bincount(cell, minlength=n_states * N).reshape(n_states, N).astype(np.float64)
-        return self.column(draw_rows(1.0 + counts, rng))
+        if self.fixed is None:
+            return self.column(draw_rows(1.0 + counts, rng))
+        free = np.isnan(self.fixed)
+        rows = draw_rows(np.where(free, 1.0 + counts, 0.0), rng)
+        return self.column(np.where(free, free_share(self.fixed) * rows, self.fixed))._copy(fixed=self.fixed)
 
     def table(self, column: Categorical) -> Floats:
         return column.probs
@@ -315,6 +376,16 @@ class SymbolPrior(ParticlePrior):
 
     def start(self, x: Floats) -> Floats:
         return x
+
+
+def free_share(fixed: Floats) -> Floats:
+    """(M, 1) what fixed entries (M, N) leave to the others of each row."""
+    return np.asarray(np.maximum(1.0 - np.nansum(fixed, axis=1, keepdims=True), 0.0))
+
+
+def even_rows(free: NDArray[np.bool_]) -> Floats:
+    """(M, N) even shares of the free entries of each row."""
+    return free / np.maximum(free.sum(axis=1, keepdims=True), 1)
 
 
 # ---------------------------------------------------------------------- labels
