@@ -16,6 +16,7 @@ from all_families import ALL, EXAMPLES, spec
 from jumpmeans.emissions import Record, find_family
 from jumpmeans.fit.descent import Model, minimise
 from jumpmeans.fit.setup import states_and_emission
+from jumpmeans.model.constraints import Constraints
 from jumpmeans.model.objective import Prices, evaluate
 from jumpmeans.model.params import Params
 from jumpmeans.model.updates import exact_rates, transition_rows, uniform_rows
@@ -227,7 +228,7 @@ def test_a_converged_fit_is_a_fixed_point(family, search, rng):
         panel = make_panel(rng, family, S=20)
         fitted = make_model(family, search=search).fit(panel)
         params, moves = fitted.objective_params_, ~np.eye(len(fitted.states_), dtype=bool)
-        model = Model(prices_of(fitted, panel), moves, fitted._decoder_.search._replace(rounds=1))
+        model = Model(prices_of(fitted, panel), Constraints.of(moves), fitted._decoder_.search._replace(rounds=1))
         sequences = Sequences.of(engine, panel, fitted.emission_.encode(panel))
         dwells = sequences.no_jumps()
         history = []

@@ -42,6 +42,8 @@ class Column(ABC):
     has_labels: ClassVar[bool] = False
     # Whether a value is the state itself.
     shows_state: ClassVar[bool] = False
+    # Whether a value may be the name of a state, so that states are told apart by it.
+    marks_states: ClassVar[bool] = False
     # Whether there is a prior to sample under, and one that can give birth to states.
     is_conjugate: ClassVar[bool] = False
     has_particles: ClassVar[bool] = False
@@ -68,6 +70,18 @@ class Column(ABC):
             f"fixed emission entries must be of a categorical column, got {len(entries)} for emission {self.name!r}; "
             "nothing of it can be fixed: leave them out."
         )
+
+    def without_fixed(self) -> Self:
+        """The same emission with all entries free."""
+        return self
+
+    def with_fixed_of(self, other: Self) -> Self:
+        """The same emission with the entries that are fixed in another."""
+        return self
+
+    def misfit(self, other: Self) -> Floats:
+        """(M, M) how far each state of another emission (columns) is from what is fixed of each of this (rows)."""
+        return np.zeros((self.n_states, self.n_states))
 
     def _copy(self, **changes: Any) -> Self:
         """The same emission with other parameters, unchecked."""

@@ -62,6 +62,14 @@ class Constraints:
         """Free parameters of rates and first states."""
         return self.n_rates + (len(self.moves) - 1 if self.initial is None else 0)
 
+    @cached_property
+    def alone(self) -> Bools:
+        """(M,) states none of whose rates is known or shared."""
+        free = self.group >= 0
+        sizes = np.bincount(self.group[free], minlength=self.n_rates)
+        shared = free & (sizes[np.where(free, self.group, 0)] > 1) if self.n_rates else free
+        return np.asarray(~(shared | self.is_known).any(axis=1))
+
     def pool(self, table: Floats) -> Floats:
         """(n_rates,) sum of a table (M, M) over the moves of each free rate."""
         free = self.group >= 0

@@ -66,13 +66,6 @@ class Structure:
 
     def allowed_moves(self, states: AnyArray) -> Bools:
         """(M, M) moves that may happen between the given states, diagonal False."""
-        if (
-            not isinstance(self.initial, str)
-            or self.initial != "estimated"
-            or self.fixed is not None
-            or self.equal is not None
-        ):
-            raise ValueError("Structure(initial=..., fixed=..., equal=...) is not supported yet; leave it out.")
         return self.constraints(states).moves
 
     def constraints(self, states: AnyArray) -> Constraints:

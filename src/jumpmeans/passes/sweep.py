@@ -54,9 +54,12 @@ def sweep(
     row_states = np.zeros(len(block.tau), np.int32)
     exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
     run_state, run_time = np.full((S, 2), -1, np.int32), np.zeros((S, 2))
+    cost = params.emission.cost(block.x, prices.emission)
+    if prices.first is not None:
+        cost[block.offsets[:-1]] += prices.first  # windows begin at their first rows (`check_first`)
     where = sweep_block(
         block.tau, block.seen, block.offsets, block.ends, block.weights,
-        params.emission.cost(block.x, prices.emission), params.rates, costs, tuple(search),
+        cost, params.rates, costs, tuple(search),
         slots, states, starts, rows, counts,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
