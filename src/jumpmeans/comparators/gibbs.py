@@ -88,7 +88,8 @@ class Gibbs(SampledReadOut):
     Priors: rows of P ~ Dirichlet(1) over the allowed moves, λ ~ Gamma(1, 1) in units of the typical gap,
     π ~ Dirichlet(1) (the paper fixes nothing about it), rows of ρ ~ Dirichlet(1); for gaussian columns
     σ² ~ inverse gamma(2, noise²) and μ | σ² ~ N(mean of the column, σ² spread²/noise²), the noise taken from successive
-    differences.
+    differences. A state some of whose rates are fixed or shared has no λ and P of its own: each of its free rates has
+    the prior of a λ, and one that is shared sees the jumps and the time of all its moves.
 
     Hidden states have no names, so a chain may swap them. Before states are averaged, those of each sample are matched
     to the sample of highest log-density so that most rows agree (not under a `structure`, which tells states apart).
@@ -172,7 +173,7 @@ class Gibbs(SampledReadOut):
             new._seed_ = int(rng.integers(2**32))
             with explained(wide, "the allowed moves"):
                 draws = new._run(priors, chains)
-            orders = new._publish_samples(draws, labels)
+            orders = new._publish_samples(draws, labels, constraints.binds)
             dwells = sequences.fetch_paths(chains[0].paths)
             dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
             new.trajectories_ = publish_first(panel, dwells, copies, labels)
@@ -192,7 +193,7 @@ class Gibbs(SampledReadOut):
                     draws.append(Draw(chain.process, chain.drawn.row_states[looked_at], value))
         return [draw for draws in kept for draw in draws]
 
-    def _publish_samples(self, draws: list[Draw], labels: NDArray[Any]) -> list[Ints]:
+    def _publish_samples(self, draws: list[Draw], labels: NDArray[Any], bound: bool) -> list[Ints]:
         """Samples with their states matched, their means and diagnostics; returns the order of each draw's states."""
         M = len(labels)
         orders = [np.arange(M)] * len(draws)
@@ -203,7 +204,7 @@ class Gibbs(SampledReadOut):
             orders = [match_order(draw.row_states, best.row_states, M)[stable] for draw in draws]
         samples = Samples.of([draw.process.take(order) for draw, order in zip(draws, orders, strict=True)])
         self.samples_, self.states_ = samples, labels
-        self.process_ = samples.mean_process(labels)
+        self.process_ = samples.mean_process(labels, by_move=bound)
         with np.errstate(divide="ignore"):
             log_rates = np.log(samples.rates).reshape(self.n_chains, self.n_samples, M)
         self.ess_ = np.array([bulk_ess(log_rates[..., s]) for s in range(M)])

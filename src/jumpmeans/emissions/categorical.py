@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from ..arrays import Floats
 from ..arrays import Ints as Codes
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Default pseudo-count of a symbol, as a share of the mean count: hard assignment makes noisy symbols look certain.
 EVEN_SHARE = 1.0
+# What a state shows of its own symbol at the start, where there is one for each.
+OWN_SYMBOL = 0.7
 # Symbols that a column may have: the start of a fit has a coordinate for each.
 MOST_SYMBOLS = 500
 
@@ -118,6 +121,15 @@ class Categorical(LabelColumn):
     def misfit(self, other: Self) -> Floats:
         return np.asarray(np.nansum(np.abs(self._fixed_table()[:, None] - other.probs[None]), axis=2))
 
+    def one_symbol_each(self) -> Self:
+        """Each state mostly shows one symbol: that of its place, as near as the fixed entries allow."""
+        M, N = self.probs.shape
+        barred = self._fixed_table() == 0.0
+        states, symbols = linear_sum_assignment(np.where(barred, M + N, np.abs(np.arange(M)[:, None] - np.arange(N))))
+        table = np.full((M, N), (1.0 - OWN_SYMBOL) / N)
+        table[states, symbols] += OWN_SYMBOL
+        return self._kept(table)
+
     def _kept(self, table: Floats) -> Self:
         """The emission with rows in the shares of a table (M, N), which leave fixed entries as they are.
 
@@ -152,6 +164,10 @@ class Categorical(LabelColumn):
                 "check that the right column was named."
             )
         check_labels(panel, d, symbols, cls.name, MOST_SYMBOLS)
+        found = symbols.tolist()
+        if all(label in found for label in labels):  # symbols by the names of the states stand in their order
+            rest = [label for label in found if label not in labels]
+            symbols = symbols[[found.index(label) for label in [*labels, *rest]]]
         if pseudo_count is None:
             present = np.isfinite(panel.values[:, d])
             pseudo_count = (

@@ -154,6 +154,6 @@ def check_first(panel: Panel, first: Floats | None) -> None:
     early = np.flatnonzero(panel.times[panel.offsets[:-1]] > panel.start_times)
     if first is not None and len(early):
         raise PanelError(
-            "windows must begin with their first row where Structure(initial=...) rules out states, got one that begins "
-            f"before {panel.locate(int(panel.offsets[early[0]]))}; add a row there without a value."
+            "windows must begin with their first row where Structure(initial=...) rules out states, got one that "
+            f"begins before {panel.locate(int(panel.offsets[early[0]]))}; add a row there without a value."
         )

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ..arrays import Floats, totals, weighted_median, weighted_quantile
 from ..data.panel import Panel
-from ..emissions import Record
+from ..emissions import Categorical, Record
 from ..kernels.smoothing import smooth_rows
 from ..model.process import Process
 from ..model.updates import uniform_rows
@@ -39,6 +39,8 @@ def start_emission(
         return marked_emission(blank, x, panel, init, rng, first)
     loose = Record(column.without_fixed() for column in blank.columns)
     if any(column is not other for column, other in zip(blank.columns, loose.columns, strict=True)):
+        if first and init == "data" and (known := misclassified(blank)) is not None:
+            return known
         return matched_emission(blank, start_emission(loose, x, panel, init, rng, first, in_order=True))
     if blank.n_states == 1 or blank.is_direct:
         return blank.update(blank.stats(x, np.zeros(len(x), np.int64), weights))
@@ -81,6 +83,14 @@ def marked_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.r
     joined = reduce(Record.join, parts).take(np.argsort(np.concatenate(groups)))
     found = dict(zip(others, joined.columns, strict=True))
     return Record(found.get(d, column) for d, column in enumerate(blank.columns))
+
+
+def misclassified(blank: Record) -> Record | None:
+    """First emission where all that is seen is a symbol for each state, shown in error by some; None if it is not."""
+    column = blank.columns[0]
+    if len(blank.columns) > 1 or not isinstance(column, Categorical) or len(column.symbols) != blank.n_states:
+        return None
+    return Record([column.one_symbol_each()])
 
 
 def matched_emission(blank: Record, found: Record) -> Record:
