@@ -24,3 +24,10 @@ def test_the_tour_runs():
     names: dict = {}
     exec(compile(code, "README.md", "exec"), names)
     assert 0 < names["jm"].reconstruction_error(names["predicted"], names["truth"], bins=(120.0, 140.0, 160.0)) < 0.5
+
+
+def test_the_page_on_structure_runs():
+    code = "".join(part.split("```")[0] for part in (ROOT / "docs/structure.md").read_text().split("```python\n")[1:])
+    names: dict = {}
+    exec(compile(code, "docs/structure.md", "exec"), names)
+    assert names["model"].process_.rates[2] == 0
