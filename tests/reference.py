@@ -460,3 +460,118 @@ def least_error(tau, end, log_density, pi, Q, prices, edges):
             jumps = sum(prices[a, b] for a, b in itertools.pairwise(states) if a != b)
             best = min(best, end + jumps - sum(right[k, s] for k, s in enumerate(states[:-1])))
     return best
+
+
+# ----------------------------------------------------------- how a row was seen
+
+
+def steps_by_kind(tau, kinds, Q):
+    """Matrix that leads to each row from the one before, or from the window's start: msm's table, kind by kind.
+
+    Takes Q as it is, complex or with rows that do not sum to 0: derivatives by its entries are the integrals that
+    expected times and jumps are made of.
+    """
+    jump = np.where(np.eye(len(Q), dtype=bool), 0.0, Q)
+    steps, before = [], 0.0
+    for row, (time, kind) in enumerate(zip(tau, kinds, strict=True)):
+        held = np.diag(np.exp(np.diag(Q) * (time - before)))
+        if kind == 0 or (row == 0 and time == 0):
+            steps.append(expm(Q * (time - before)))
+        elif kind == 1:
+            steps.append(held @ (np.eye(len(Q)) + jump))
+        elif kind == 2:
+            steps.append(expm(Q * (time - before)) @ jump)
+        else:
+            steps.append(held)
+        before = time
+    return steps
+
+
+def likelihood_by_kind(tau, kinds, end, likelihood, pi, Q):
+    """Likelihood of one window: a product over its rows, summed over all states at all of them."""
+    v = np.asarray(pi)
+    for step, row in zip(steps_by_kind(tau, kinds, Q), likelihood, strict=True):
+        v = (v @ step) * row
+    return v @ expm(Q * (end - tau[-1])) @ np.ones(len(Q))
+
+
+def integrals_by_kind(tau, kinds, end, likelihood, pi, Q):
+    """(M, M) derivatives of the log-likelihood by the entries of Q (complex step), and those by the first states (M,).
+
+    Diagonal: expected times; off it, times q_ij: expected jumps. By π, times π: first states.
+    """
+    M, tiny = len(Q), 1e-30
+    base = likelihood_by_kind(tau, kinds, end, likelihood, pi, Q)
+    R = np.empty((M, M))
+    for i, j in itertools.product(range(M), repeat=2):
+        moved = Q.astype(complex)
+        moved[i, j] += tiny * 1j
+        R[i, j] = likelihood_by_kind(tau, kinds, end, likelihood, pi, moved).imag / tiny / base
+    first = [likelihood_by_kind(tau, kinds, end, likelihood, np.eye(M)[s] * pi, Q) / base for s in range(M)]
+    return R, np.array(first)
+
+
+def chances_by_kind(times, tau, kinds, log_density, pi, Q):
+    """(len(times), M) posterior at times that are no rows, by rows put there: held ones in barred gaps."""
+    later = np.searchsorted(tau, times)
+    all_times = np.concatenate([tau, times])
+    inside = [3 if k < len(tau) and kinds[k] in (1, 3) else 0 for k in later]
+    density = np.concatenate([log_density, np.zeros((len(times), len(pi)))])
+    order = np.argsort(all_times, kind="stable")
+    steps = steps_by_kind(all_times[order], np.concatenate([kinds, inside])[order], Q)
+    posterior = forward_backward(all_times[order], density[order], pi, steps)[0]
+    return posterior[np.argsort(order)[len(tau) :]]
+
+
+def times_by_kind(edges, tau, kinds, log_density, pi, Q, nodes=8):
+    """(cells, M) expected time in each state within each cell, by Gauss's rule; every row is an edge."""
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    times = (middle[:, None] + half[:, None] * x).ravel()
+    p = chances_by_kind(times, tau, kinds, log_density, pi, Q).reshape(len(half), nodes, len(pi))
+    return half[:, None] * np.einsum("n,cns->cs", w, p)
+
+
+def breaks_kind(states, starts, rows, tau, kinds):
+    """Why a trajectory contradicts how the rows were seen; None if it does not. A first row at 0 is a snapshot."""
+    jumps = list(zip(starts[1:], rows[1:], strict=True))
+    for row, (time, kind) in enumerate(zip(tau, kinds, strict=True)):
+        if kind == 0 or (row == 0 and time == 0):
+            continue
+        own = [start for start, first in jumps if first == row]
+        at_row = [start for start in own if start == time]
+        if kind == 2 and len(at_row) != 1:
+            return f"row {row} is entered by {len(at_row)} jumps"
+        if kind == 1 and len(own) > len(at_row):
+            return f"a jump in the barred gap before row {row}"
+        if kind == 3 and own:
+            return f"a jump before held row {row}"
+    return None
+
+
+def least_error_by_kind(tau, kinds, end, log_density, pi, Q, prices, edges):
+    """Least expected time in the wrong state plus prices over every path that jumps at the given edges or rows only."""
+    edges = np.unique(np.concatenate([[0.0], edges, tau, [end]]))
+    right = times_by_kind(edges, tau, kinds, log_density, pi, Q)
+    at_row = {int(np.searchsorted(edges, t)): k for k, t in enumerate(tau)}
+    later = np.searchsorted(tau, edges)
+    best = math.inf
+    for states in itertools.product(range(len(pi)), repeat=len(edges)):  # behind each edge; the last is a point
+        if pi[states[0]] == 0 and tau[0] > 0:
+            continue
+        cost = end
+        for k, s in enumerate(states):
+            row = at_row.get(k)
+            if row is not None and log_density[row, s] == -math.inf:
+                cost = math.inf
+            if k == 0:
+                continue
+            kind = kinds[later[k]] if later[k] < len(tau) else 0
+            jumped = s != states[k - 1]
+            if jumped and ((kind in (1, 3) and row is None) or (kind == 3 and row is not None)):
+                cost = math.inf
+            if not jumped and kind == 2 and row is not None:
+                cost = math.inf
+            cost += prices[states[k - 1], s] if jumped else 0.0
+        best = min(best, cost - sum(right[k, s] for k, s in enumerate(states[:-1])))
+    return best

@@ -48,7 +48,9 @@ def no_advice():
 def labels(n=60, n_rows=6, seed=0):
     panel, _ = jm.simulate(TRUTH, n, n_rows, random_state=seed)
     values = panel.values.copy()
-    values[np.random.default_rng(seed).random(len(values)) < 0.1] = np.nan
+    blank = np.random.default_rng(seed).random(len(values)) < 0.1
+    blank[panel.offsets[:-1]] = False
+    values[blank] = np.nan
     return panel.with_values(values)
 
 

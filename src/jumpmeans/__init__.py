@@ -6,7 +6,7 @@ from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .errors import InfeasibleError, MissingExtraError, PanelError
 from .estimators import InfiniteJumpMeans, JumpMeans
-from .evaluation import hold_out, reconstruction_error, state_path, tune
+from .evaluation import bootstrap, hold_out, likelihood_ratio, pearson_test, reconstruction_error, state_path, tune
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
@@ -24,11 +24,14 @@ __all__ = [
     "Process",
     "Structure",
     "Trajectories",
+    "bootstrap",
     "comparators",
     "datasets",
     "emissions",
     "engines",
     "hold_out",
+    "likelihood_ratio",
+    "pearson_test",
     "plots",
     "read_panel",
     "reconstruction_error",

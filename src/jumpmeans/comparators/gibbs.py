@@ -154,7 +154,7 @@ class Gibbs(SampledReadOut):
         wide, copies = copied(panel, "Gibbs")
         labels, blank = states_and_emission(wide, self.emission, self.n_states, self.states, "auto")
         constraints, blank = constrain(self.structure, labels, blank, wide)
-        block = Block.of(wide, blank.encode(wide))
+        block = Block.of(wide, blank.encode(wide), labels)
         sequences = Sequences.hold(get_engine(self.engine), block)
         gap = typical_gap(wide)
         priors = Priors(

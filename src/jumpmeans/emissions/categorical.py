@@ -227,10 +227,10 @@ class Categorical(LabelColumn):
     def parts(self, stats: SymbolCounts) -> list[Part]:
         if self.fixed is None:
             weight = stats.counts.sum(axis=1, keepdims=True)
-            return [Part(self.probs, np.broadcast_to(weight, self.probs.shape), True)]
+            return [Part(self.probs, np.broadcast_to(weight, self.probs.shape), True, 1, "chance")]
         free, rest = np.isnan(self.fixed), free_share(self.fixed)
         weight = (free * stats.counts).sum(axis=1, keepdims=True) / np.where(rest > 0, rest, 1.0)
-        return [Part(self.probs, free * weight, True)]
+        return [Part(self.probs, free * weight, True, 1, "chance", ~free)]
 
     def rebuild(self, take: Take, floor: float) -> Self:
         return self._kept(take(*self.probs.shape) ** 2)

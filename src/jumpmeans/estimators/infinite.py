@@ -12,6 +12,7 @@ from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record, marks_states, shows_states
 from ..engines import get_engine
+from ..errors import PanelError
 from ..fit.advice import warn_of_ends
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
@@ -216,15 +217,24 @@ n_iter_, converged_, history_
             warn_of_ends(panel, blank.states_seen(blank.encode(panel)), labels, constraints.moves)
         with status("looking for states"):
             if blank.is_direct:
-                run, model, path = self._fit_labels(panel, blank, prices, constraints)
+                run, model, path = self._fit_labels(panel, blank, prices, constraints, labels)
             else:
                 run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
-        sequences = self._hold(panel, run.params.emission)
+        names = labels if blank.is_direct else np.arange(M)
+        sequences = self._hold(panel, run.params.emission, names)
         with status("closing steps"):
-            names = labels if blank.is_direct else np.arange(M)
             self._publish(panel, sequences, run, model, names, n_states_=M, path_=path)
         return self
+
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        if not self._is_hidden():
+            return self._again(options | {"states": self.states_.tolist()}).fit(panel)
+        # births alone may be proposed, and there is no room for any: the number of states stays
+        new = self._again(options | {"max_states": self.n_states_, "proposals": ["pair"], "check": False})
+        new._keeps_order = True
+        new.fit(panel, start=self)
+        return new
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
@@ -264,15 +274,15 @@ n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return not shows_states(self.emission)
 
-    def _hold(self, panel: Panel, emission: Record) -> Sequences:
-        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel))
+    def _hold(self, panel: Panel, emission: Record, labels: AnyArray | None = None) -> Sequences:
+        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel), labels)
 
     def _model(self, prices: Prices, constraints: Constraints) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
         return Model(prices, constraints, search._replace(free_end=int(not prices.running)))
 
     def _fit_labels(
-        self, panel: Panel, blank: Record, prices: Prices, constraints: Constraints
+        self, panel: Panel, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
         moves = constraints.moves
@@ -285,7 +295,7 @@ n_iter_, converged_, history_
             np.full(M, 1.0 / M),
         )
         with explained(panel, WHY, REMEDY):
-            run = descend(self._hold(panel, blank), start, model, self.max_iter, self.tol)
+            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, self.tol)
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
@@ -296,6 +306,11 @@ n_iter_, converged_, history_
             raise ValueError(
                 "structure must be None for hidden states, whose number is not known before; use JumpMeans(n_states, "
                 "structure=...), or emission='direct'."
+            )
+        if panel.known is not None:
+            raise PanelError(
+                "states of rows must not be known (true_state, sets) where hidden states are looked for, which have no "
+                "names yet; use JumpMeans(n_states, states=[...])."
             )
         few = sample_panel(panel, SEARCH_ROWS)
         share = total_weight(few) / max(total_weight(panel), 1e-300)

@@ -252,7 +252,7 @@ class JumpMeans(JumpModel):
         prices = self._prices(panel, blank, x)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         model = Model(prices, constraints, search)
-        sequences = Sequences.of(get_engine(self.engine), panel, x)
+        sequences = Sequences.of(get_engine(self.engine), panel, x, labels)
         rng = np.random.default_rng(self.random_state)
         warn_of_ends(panel, blank.states_seen(x), labels, moves)
         starts = self._n_starts(blank) if given is None else 1
@@ -272,6 +272,10 @@ class JumpMeans(JumpModel):
         with status("closing steps"):
             self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
         return self
+
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        # with a structure, states have a meaning of their own, and their order is kept
+        return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
 
     def _blank(self, panel: Panel, given: Process | None) -> tuple[AnyArray, Record]:
         """Labels of the states, and an emission that knows nothing of them yet."""

@@ -22,7 +22,8 @@ from ..model.objective import Cost
 from ..model.params import Params
 from ..options import Rule, auto, choice, count, families, listed, number, seed, state_labels
 from ..passes import Dwells, Sequences
-from .read_out import Occupancy, ReadOut, explained
+from .last_value import check_at_fit
+from .read_out import Occupancy, ReadOut, all_at_once, explained
 
 weight = auto | number(least=0)
 # Beyond these, tables of states and candidates for jumps would ask for more memory than there is.
@@ -47,6 +48,7 @@ WHY, REMEDY = "the allowed moves", "raise jumps_per_gap, "
 class JumpModel(ReadOut):
     """A fitted JUMP-means model; subclasses know how to find its parameters."""
 
+    no_refit: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]]
     criteria: ClassVar[Rule] = choice("objective", "time")
     structure: Any
@@ -63,6 +65,8 @@ class JumpModel(ReadOut):
     n_iter_: int
     converged_: bool
     _decoder_: Decoder
+    # whether hidden states stay in the order in which a fit found them: that of what it started from
+    _keeps_order: bool = False
 
     def _publish(
         self, panel: Panel, sequences: Sequences, run: Descent, model: Model, labels: AnyArray, **more: Any
@@ -76,7 +80,7 @@ class JumpModel(ReadOut):
                 stacklevel=3,
             )
         # states with names of their own keep their order
-        sorts = self.structure is None and np.array_equal(labels, np.arange(len(labels)))
+        sorts = self.structure is None and not self._keeps_order and np.array_equal(labels, np.arange(len(labels)))
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
@@ -98,21 +102,23 @@ class JumpModel(ReadOut):
                 dwells, _ = decoder.decode(sequences)
                 trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
         visits = np.bincount(trajectories.codes, minlength=len(labels))
-        self.__dict__.update(
-            process_=process,
-            states_=labels,
-            trajectories_=trajectories,
-            objective_params_=params,
-            objective_=run.cost.total,
-            objective_history_=np.array([cost.total for cost in run.history]),
-            cost_=run.cost,
-            history_=run.timing,
-            n_iter_=len(run.history),
-            converged_=run.converged,
-            _decoder_=decoder,
-            _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
-            **more,
-        )
+        with all_at_once(self) as new:
+            new.__dict__.update(
+                process_=process,
+                states_=labels,
+                trajectories_=trajectories,
+                objective_params_=params,
+                objective_=run.cost.total,
+                objective_history_=np.array([cost.total for cost in run.history]),
+                cost_=run.cost,
+                history_=run.timing,
+                n_iter_=len(run.history),
+                converged_=run.converged,
+                _decoder_=decoder,
+                _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
+                **more,
+            )
+            new._last_value_ = check_at_fit(new, panel)
 
     def _occupancy(self) -> Occupancy | None:
         return vars(self).get("_occupancy_")

@@ -90,9 +90,9 @@ def parts_of(process: Process, expected: Expected, constraints: Constraints) -> 
     """All that a leap moves, in the order of `rebuild`; columns of other families make plain EM steps."""
     M = len(process.rates)
     time = np.maximum(np.diag(expected.integrals), 0.0)
-    parts = [Part(constraints.free_rates(process.rate_matrix), constraints.pool_rows(time), True)]
+    parts = [Part(constraints.free_rates(process.rate_matrix), constraints.pool_rows(time), True, name="rate")]
     if constraints.initial is None:
-        parts.append(Part(process.initial_probs, np.full(M, expected.first.sum()), True))
+        parts.append(Part(process.initial_probs, np.full(M, expected.first.sum()), True, 0, "first state"))
     for column, stats in zip(process.emission.columns, expected.emission, strict=True):
         parts += column.parts(stats)
     return parts
@@ -206,10 +206,10 @@ def most_likely(sequences: Sequences, process: Process, constraints: Constraints
 
 
 def shortest_gap(panel: Panel) -> float:
-    """Least time between successive observations of a sequence; infinite if there are none."""
+    """Least time between successive observations of a sequence, those of one instant apart; infinite if there is none."""
     rows = np.flatnonzero(panel.observed)
-    same = np.diff(panel.sequence_index[rows]) == 0
-    return float(np.diff(panel.times[rows])[same].min(initial=np.inf))
+    gaps = np.diff(panel.times[rows])
+    return float(gaps[(np.diff(panel.sequence_index[rows]) == 0) & (gaps > 0)].min(initial=np.inf))
 
 
 def opened(process: Process, constraints: Constraints, gap: float) -> Process:

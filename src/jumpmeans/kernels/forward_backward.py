@@ -5,6 +5,11 @@ hexadecimal digits down to 1/4096; each digit costs one product with a stored po
 a few terms of uniformization. Every number is non-negative, so even the smallest probabilities keep their
 relative accuracy, for gaps from tiny to huge and for any Q. Digits end where e^{Qt} no longer changes: it has
 then reached its limit (the stationary law; with absorbing states, where each state ends up), and longer gaps are alike.
+
+How a row was seen (`kinds`) says two things of the way to it. The gap before it is open, e^{Qt}, or barred, where the
+state holds: diag(e^{-λt}). At the row itself nothing happens (I), a jump must happen (N, which is Q without its
+diagonal), or one may (I + N). `cross` and `land` are these two, and `arrive` and `look_back` both in turn, forward
+and backward: all that speaks of probabilities goes by them.
 """
 
 import numpy as np
@@ -12,6 +17,7 @@ from numba import njit
 
 from ..arrays import Floats
 from ..jit import JIT
+from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 
 RADIX = 16
 FINE = 4096.0
@@ -166,7 +172,93 @@ def carry(v, t, rate, B, table, side, out, work):
 
 
 @njit(**JIT)
-def filter_sequence(tau, log_density, pi, rate, B, table, filtered, ahead, work):
+def exit_rates(rate, B):
+    """(M,) λ of each state; sums of what is off the diagonal, which keep their digits."""
+    M = B.shape[1]
+    lam = np.zeros(M)
+    for r in range(M):
+        for s in range(M):
+            if s != r:
+                lam[r] += rate * B[0, r, s]
+    return lam
+
+
+@njit(inline="always", **JIT)
+def is_barred(kind):
+    """Whether the state holds over the gap before such a row."""
+    return kind == TRANSITION or kind == HELD
+
+
+@njit(inline="always", **JIT)
+def is_pinned(kind):
+    """Whether such a row is where a jump must lie, or may."""
+    return kind == TRANSITION or kind == ENTRY
+
+
+@njit(**JIT)
+def cross(v, t, kind, possible, lam, rate, B, table, side, out, work):
+    """V carried across the gap t before a row of some kind, OUT.
+
+    The chance to hold over a long gap may be below what a float can hold: that of the likeliest state which
+    `possible` (M,) admits is left out. Returns its logarithm.
+    """
+    if not is_barred(kind):
+        carry(v, t, rate, B, table, side, out, work)
+        return 0.0
+    least = np.inf
+    for s in range(v.shape[0]):
+        out[s] = 0.0
+        if v[s] > 0.0 and possible[s] > 0.0:
+            least = min(least, lam[s])
+    for s in range(v.shape[0]):
+        if v[s] > 0.0 and possible[s] > 0.0:
+            out[s] = v[s] * np.exp((least - lam[s]) * t)
+    return -least * t if least < np.inf else 0.0
+
+
+@njit(**JIT)
+def land(v, kind, rate, B, side, out):
+    """V taken from just before a row of some kind to just after it (side 0), or what follows it back (side 1), OUT."""
+    M = v.shape[0]
+    for s in range(M):
+        out[s] = 0.0 if kind == ENTRY else v[s]
+    if is_pinned(kind):
+        for r in range(M):
+            if v[r] > 0.0:
+                for s in range(M):
+                    if s != r:
+                        out[s] += v[r] * (rate * B[side, r, s])
+
+
+@njit(**JIT)
+def arrive(v, t, kind, lam, rate, B, table, out, work):
+    """State probabilities v brought to the next row, OUT, t later; returns the logarithm of what is left out of them.
+
+    work : (3, M) scratch.
+    """
+    if kind == SNAPSHOT:
+        carry(v, t, rate, B, table, 0, out, work)
+        return 0.0
+    shift = cross(v, t, kind, v, lam, rate, B, table, 0, work[2], work)
+    land(work[2], kind, rate, B, 0, out)
+    return shift
+
+
+@njit(**JIT)
+def look_back(v, t, kind, possible, lam, rate, B, table, out, work):
+    """What the future says of each state at a row, v, brought back to the row before, OUT, up to a factor.
+
+    possible : (M,) 0 for states that are none there; work : (3, M) scratch.
+    """
+    if kind == SNAPSHOT:
+        carry(v, t, rate, B, table, 1, out, work)
+    else:
+        land(v, kind, rate, B, 1, work[2])
+        cross(work[2], t, kind, possible, lam, rate, B, table, 1, out, work)
+
+
+@njit(**JIT)
+def filter_sequence(tau, kinds, log_density, pi, lam, rate, B, table, filtered, ahead, work):
     """Forward pass over one sequence.
 
     filtered, ahead : (L, M) OUT: state probabilities with and without the row itself.
@@ -177,9 +269,10 @@ def filter_sequence(tau, log_density, pi, rate, B, table, filtered, ahead, work)
     for row in range(L):
         a = ahead[row]
         if row > 0:
-            carry(filtered[row - 1], tau[row] - tau[row - 1], rate, B, table, 0, a, work)
-        elif tau[0] > 0.0:
-            carry(pi, tau[0], rate, B, table, 0, a, work)
+            t = tau[row] - tau[row - 1]
+            total += arrive(filtered[row - 1], t, kinds[row], lam, rate, B, table, a, work)
+        elif tau[0] > 0.0 or kinds[0] != SNAPSHOT:
+            total += arrive(pi, tau[0], kinds[0], lam, rate, B, table, a, work)
         else:
             for s in range(M):
                 a[s] = pi[s]
@@ -220,12 +313,13 @@ def future_ratio(posterior, ahead, ratio):
 
 
 @njit(**JIT)
-def smooth_sequence(tau, posterior, ahead, rate, B, table, ratio, back, work):
+def smooth_sequence(tau, kinds, posterior, ahead, lam, rate, B, table, ratio, back, work):
     """Backward pass over one sequence: posterior (L, M) IN: filtered probabilities; OUT: given all rows."""
     M = posterior.shape[1]
     for row in range(tau.shape[0] - 2, -1, -1):
         future_ratio(posterior[row + 1], ahead[row + 1], ratio)
-        carry(ratio, tau[row + 1] - tau[row], rate, B, table, 1, back, work)
+        t = tau[row + 1] - tau[row]
+        look_back(ratio, t, kinds[row + 1], posterior[row], lam, rate, B, table, back, work)
         norm = 0.0
         for s in range(M):
             posterior[row, s] *= back[s]
@@ -235,9 +329,10 @@ def smooth_sequence(tau, posterior, ahead, rate, B, table, ratio, back, work):
 
 
 @njit(**JIT)
-def smooth_block(tau, offsets, log_density, pi, tables, posterior, log_lik):
+def smooth_block(tau, kinds, offsets, log_density, pi, tables, posterior, log_lik):
     """Posterior state probabilities of every row of a block (OUT), and each sequence's log-likelihood (OUT).
 
+    kinds : (n,) how each row was seen, a first row at the start of its window as a snapshot
     log_density : (n, M), zero rows where nothing was observed; tables : as `power_tables` makes them.
 
     Returns
@@ -246,6 +341,7 @@ def smooth_block(tau, offsets, log_density, pi, tables, posterior, log_lik):
         Sequence and row (within it) that the process cannot produce; -1 if all went well.
     """
     rate, B, table = tables[:3]
+    lam = exit_rates(rate, B)
     M = pi.shape[0]
     room = 1
     for i in range(offsets.shape[0] - 1):
@@ -253,16 +349,17 @@ def smooth_block(tau, offsets, log_density, pi, tables, posterior, log_lik):
     ahead = np.empty((room, M))
     ratio = np.empty(M)
     back = np.empty(M)
-    work = np.empty((2, M))
+    work = np.empty((3, M))
     where = np.full(2, -1, np.int64)
     for i in range(offsets.shape[0] - 1):
         first, last = offsets[i], offsets[i + 1]
+        own, seen_as = tau[first:last], kinds[first:last]
         log_lik[i], died = filter_sequence(
-            tau[first:last], log_density[first:last], pi, rate, B, table, posterior[first:last], ahead, work
+            own, seen_as, log_density[first:last], pi, lam, rate, B, table, posterior[first:last], ahead, work
         )
         if died >= 0:
             where[0] = i
             where[1] = died
             return where
-        smooth_sequence(tau[first:last], posterior[first:last], ahead, rate, B, table, ratio, back, work)
+        smooth_sequence(own, seen_as, posterior[first:last], ahead, lam, rate, B, table, ratio, back, work)
     return where

@@ -17,7 +17,8 @@ def err_least(block: Block, _: None, propagator: Propagator, prices: Floats, jum
     """
     process = propagator.process
     where, counts, states, starts, rows, _, _ = least_error_block(
-        block.tau, block.offsets, block.ends, process.emission.unit_log_density(block.x), process.initial_probs,
+        block.tau, block.row_kinds, block.offsets, block.ends,
+        block.admitted(process.emission.unit_log_density(block.x)), process.initial_probs,
         propagator.tables, prices, jumps,
     )  # fmt: skip
     if where[0] >= 0:

@@ -42,8 +42,8 @@ def posterior_of(block: Block, propagator: Propagator) -> tuple[Floats, Floats]:
     process = propagator.process
     posterior, log_lik = np.empty((len(block.tau), len(process.rates))), np.zeros(block.n_sequences)
     where = smooth_block(
-        block.tau, block.offsets, process.emission.unit_log_density(block.x), process.initial_probs,
-        propagator.tables, posterior, log_lik,
+        block.tau, block.row_kinds, block.offsets, block.admitted(process.emission.unit_log_density(block.x)),
+        process.initial_probs, propagator.tables, posterior, log_lik,
     )  # fmt: skip
     if where[0] >= 0:
         raise block.no_path(where[0], where[1])
@@ -80,9 +80,9 @@ def expect(block: Block, _: None, propagator: Propagator) -> tuple[None, Expecte
     posterior, log_lik = np.empty((len(block.tau), M)), np.zeros(block.n_sequences)
     S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)
     where = expect_block(
-        block.tau, block.offsets, block.ends, block.weights,
-        process.emission.unit_log_density(block.x), process.initial_probs, propagator.tables, propagator.eigen,
-        posterior, log_lik, S, R, first,
+        block.tau, block.row_kinds, block.offsets, block.ends, block.weights,
+        block.admitted(process.emission.unit_log_density(block.x)), process.initial_probs,
+        propagator.tables, propagator.eigen, posterior, log_lik, S, R, first,
     )  # fmt: skip
     if where[0] >= 0:
         raise block.no_path(where[0], where[1])
