@@ -154,6 +154,11 @@ class Record:
         return any(column.shows_state or column.marks_states for column in self.columns)
 
     @property
+    def tells_apart(self) -> bool:
+        """Whether states are told apart before any data, by their names or by entries that are fixed."""
+        return self.names_states or any(column.without_fixed() is not column for column in self.columns)
+
+    @property
     def free_columns(self) -> list[int]:
         """Columns that have parameters."""
         return [d for d, column in enumerate(self.columns) if column.n_free > 0]
@@ -196,13 +201,14 @@ class Record:
         return np.array([column.natural_weight() for column in self.columns])
 
     def cost(self, x: Floats, weights: Floats) -> Floats:
-        """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed."""
+        """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed, infinite beyond what floats hold."""
         out = np.zeros((len(x), self.n_states))
-        for a in range(0, len(x), PIECE):
-            piece = x[a : a + PIECE]
-            for d, column in enumerate(self.columns):
-                if weights[d] > 0:
-                    out[a : a + PIECE] += weights[d] * column.cost(piece[:, d])
+        with np.errstate(over="ignore"):
+            for a in range(0, len(x), PIECE):
+                piece = x[a : a + PIECE]
+                for d, column in enumerate(self.columns):
+                    if weights[d] > 0:
+                        out[a : a + PIECE] += weights[d] * column.cost(piece[:, d])
         return out
 
     def unit_log_density(self, x: Floats) -> Floats:
