@@ -13,8 +13,8 @@ from numba import njit
 from ..jit import JIT
 from ..model.objective import complete_cost, running_cost
 from .decode import FOLD, QUEUE, make_room, place_candidates, trace_back
-from .sweep import Task, decode
 from .forward_backward import carry
+from .sweep import Task, decode
 
 # Fields of a start in a queue: when it began, its cost less what its state has run up since, when its turn comes.
 TIME, BASE, TURN = 0, 1, 2
