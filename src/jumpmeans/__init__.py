@@ -6,11 +6,21 @@ from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .errors import InfeasibleError, MissingExtraError, ModelFileError, PanelError
 from .estimators import InfiniteJumpMeans, JumpMeans
-from .evaluation import bootstrap, hold_out, likelihood_ratio, pearson_test, reconstruction_error, state_path, tune
+from .evaluation import (
+    alarm_rates,
+    bootstrap,
+    hold_out,
+    likelihood_ratio,
+    pearson_test,
+    reconstruction_error,
+    state_path,
+    tune,
+)
 from .loading import load
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
+from .online import OnlineDecoder
 from .simulate import simulate
 from .version import __version__ as __version__
 
@@ -20,11 +30,13 @@ __all__ = [
     "JumpMeans",
     "MissingExtraError",
     "ModelFileError",
+    "OnlineDecoder",
     "Panel",
     "PanelError",
     "Process",
     "Structure",
     "Trajectories",
+    "alarm_rates",
     "bootstrap",
     "comparators",
     "datasets",

@@ -42,7 +42,7 @@ class Prices(NamedTuple):
     transition : ξ; emission : ζ of each column; prior_count : a, prior_time : b of b λ - a ln λ;
     jump_pseudo_count : α of the rows of P; state_cost : ξ_1; shared_row : ξ_2, pull of each row to the base row.
     running : whether running dwells cost g; integrated : whether the rows are integrated out, so that a state pays ξ_2
-    for every further state that it is followed by.
+    for every further state that it is followed by. first : (M,) cost of the first state, 0 or infinite; None: nothing.
     """
 
     transition: float
@@ -54,12 +54,15 @@ class Prices(NamedTuple):
     shared_row: float = 0.0
     running: bool = True
     integrated: bool = False
+    first: Floats | None = None
 
     def check_fields(self) -> None:
         """Refuse what are no prices, if they come from a file."""
-        numbers = [x for name, x in self._asdict().items() if name != "emission"]
+        numbers = [x for name, x in self._asdict().items() if name not in ("emission", "first")]
         require_floats("prices", np.array(numbers, dtype=np.float64), (len(numbers),), least=0.0)
         require_floats("prices of columns", self.emission, (len(self.emission),), least=0.0)
+        if self.first is not None:
+            require_floats("costs of the first state", self.first, (len(self.first),), least=0.0, finite=False)
 
 
 class Stats(NamedTuple):
