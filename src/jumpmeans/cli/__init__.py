@@ -1,7 +1,7 @@
 """The command line: from a table to a model, trajectories and a report, without a line of Python.
 
-Modules of commands import nothing heavy at their top: `jumpmeans --help` must not wait. docs/command-line.md tells users
-what each command does, what it writes and how it ends.
+Modules of commands import nothing heavy at their top: `jumpmeans --help` must not wait. docs/command-line.md tells
+users what each command does, what it writes and how it ends.
 """
 
 from .app import app

@@ -18,14 +18,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 # Names that columns have, the plain one first: where it is there it is taken, else the only one of the others.
 NAMES = {
     "id": (
-        "id", "patient", "patient_id", "subject", "subject_id", "person", "person_id", "pid", "usubjid", "ptnum", "case",
-        "case_id", "unit", "sequence", "stay", "stay_id", "record_id",
+        "id", "patient", "patient_id", "subject", "subject_id", "person", "person_id", "pid", "usubjid", "ptnum",
+        "case", "case_id", "unit", "sequence", "stay", "stay_id", "record_id",
     ),
     "time": (
-        "time", "t", "date", "datetime", "timestamp", "day", "days", "week", "weeks", "month", "months", "year", "years",
-        "hour", "hours", "minute", "minutes", "age", "visit_date",
+        "time", "t", "date", "datetime", "timestamp", "day", "days", "week", "weeks", "month", "months", "year",
+        "years", "hour", "hours", "minute", "minutes", "age", "visit_date",
     ),
-    "value": ("value", "values", "state", "obs", "observation", "status", "stage", "grade", "score", "label", "reading"),
+    "value": (
+        "value", "values", "state", "obs", "observation", "status", "stage", "grade", "score", "label",
+        "reading",
+    ),
 }  # fmt: skip
 
 
@@ -42,9 +45,7 @@ def column_options(command: Command) -> Command:
         [
             click.option("--id", metavar="COLUMN", help="Column of ids."),
             click.option("--time", metavar="COLUMN", help="Column of times: numbers or ISO dates."),
-            click.option(
-                "--value", multiple=True, metavar="COLUMN", help="Column of values; may be given several times."
-            ),
+            click.option("--value", multiple=True, metavar="COLUMN", help="Column of values; can be repeated."),
             click.option("--group", metavar="COLUMN", help="Column of what sequences have in common."),
             click.option("--weight", metavar="COLUMN", help="Column of weights of sequences."),
             click.option("--kind", metavar="COLUMN", help="Column of how rows were seen: snapshot, transition, entry."),

@@ -43,12 +43,8 @@ def decode(
 @click.argument("model", type=click.Path())
 @click.argument("file", type=click.Path())
 @column_options
-@click.option(
-    "--at", multiple=True, metavar="TIME", help="A time to forecast, number or date, the same for all sequences."
-)
-@click.option(
-    "--horizon", multiple=True, type=float, help="A time since the last row of each sequence (days, for dates)."
-)
+@click.option("--at", multiple=True, metavar="TIME", help="A time, number or date, the same for all.")
+@click.option("--horizon", multiple=True, type=float, help="A time since the last rows (days, for dates).")
 @click.option("--out", type=click.Path(), help="CSV file to write; standard output by default.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @spoken

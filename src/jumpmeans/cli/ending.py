@@ -64,6 +64,6 @@ def _told(error: Exception, code: int) -> str:
     if code != FAULT:
         return clean(str(error))
     return (
-        f"{type(error).__name__}: {clean(str(error))} (this should not happen: it is a fault of jumpmeans; --debug shows "
-        "where)"
+        f"{type(error).__name__}: {clean(str(error))} (this should not happen: it is a fault of jumpmeans; --debug "
+        "shows where)"
     )

@@ -29,8 +29,8 @@ def check_free(paths: Iterable[Path], force: bool) -> None:
     if there and not force:
         names = ", ".join(path.name for path in there)
         raise FileExistsError(
-            f"nothing is replaced unless that is asked for, but {names} in {str(there[0].parent)!r} is there already; give "
-            "--force, or another --out."
+            f"nothing is replaced unless that is asked for, but {names} in {str(there[0].parent)!r} is there already; "
+            "give --force, or another --out."
         )
 
 
@@ -52,7 +52,7 @@ def write_text(path: Path, text: str) -> None:
 def write_csv(path: Path | None, columns: Mapping[str, Any]) -> None:
     """Write a table for a spreadsheet, to a file or to standard output."""
     if path is None:
-        _write_rows(click.get_text_stream("stdout"), columns)
+        _write_rows(sys.stdout, columns)
         return
     from ..writing import written_whole
 

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path())
 @column_options
 @model_options
-@click.option(
-    "--hold-out", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Share of values to test on."
-)
+@click.option("--hold-out", type=float, help="Share of values to test on.")
 @click.option("--out", type=click.Path(), help="Folder to write into; by default the file's name and -fit.")
-@click.option("--format", "kind", type=click.Choice(["csv", "parquet"]), default="csv", help="Of the trajectories.")
+@click.option(
+    "--format", "file_format", type=click.Choice(["csv", "parquet"]), default="csv", help="Of the trajectories."
+)
 @click.option("--title", help="Title of the report.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @spoken
 def fit(
-    say: Say, file: str, hold_out: float | None, out: str | None, kind: str, title: str | None, no_report: bool,
+    say: Say, file: str, hold_out: float | None, out: str | None, file_format: str, title: str | None, no_report: bool,
     force: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Fit a model to a table.
+    r"""Fit a model to a table.
 
     Columns, the family of the values and the number of states are guessed where that is safe, and what was guessed is
     said. Writes model.jm, trajectories.csv, states.csv, report.html and run.json into a folder.
@@ -43,7 +43,9 @@ def fit(
     jumpmeans fit visits.csv --allowed well-ill,ill-well,well-dead,ill-dead --absorbing dead
     """
     folder = Path(out) if out is not None else Path(f"{Path(file).name.split('.')[0] or 'jumpmeans'}-fit")
-    names = ["model.jm", f"trajectories.{kind}", "states.csv", "run.json"] + ([] if no_report else ["report.html"])
+    names = ["model.jm", f"trajectories.{file_format}", "states.csv", "run.json"] + (
+        [] if no_report else ["report.html"]
+    )
     check_free([folder / name for name in names], force)
     clock = Clock()
     asked = take_asked(options)
@@ -71,7 +73,9 @@ def fit(
         guessed=[*columns.guessed, *guessed], model=_describe(model), seed=options["seed"], held_out=held or None,
         verdict=verdict, warnings=say.warnings, files=written, peak_memory_mb=peak_memory(),
     )  # fmt: skip
-    say.table(f"{type(model).__name__} of {Path(file).name}: {len(model.states_)} states", summary)
+    shown = {name: column for name, column in summary.items() if name != "note"}
+    say.table(f"{type(model).__name__} of {Path(file).name}: {len(model.states_)} states", shown)
+    say.tell("".join(f"Mind: {note}.\n" for note in summary.get("note", ()) if note).rstrip())
     if verdict is not None:
         say.tell(verdict)
     say.tell(f"{', '.join(written)} in {folder}")

@@ -23,18 +23,14 @@ def model_options(command: Command) -> Command:
         [
             click.option("--states", default="auto", metavar="N|auto", help="Number of states, or auto: learned."),
             click.option(
-                "--emission", multiple=True, metavar="FAMILY", help="Family of each value column, such as gaussian."
+                "--emission", multiple=True, metavar="FAMILY", help="Family of each column, such as gaussian."
             ),
-            click.option(
-                "--allowed", metavar="A-B,...", help="Moves that may happen, such as 1-2,2-1,2-3; all by default."
-            ),
+            click.option("--allowed", metavar="A-B,...", help="Moves that may happen, such as 1-2,2-1."),
             click.option("--absorbing", multiple=True, metavar="STATE", help="A state that is never left."),
             click.option(
                 "--option", "more", multiple=True, metavar="NAME=VALUE", help="Any other option of the model."
             ),
-            click.option(
-                "--seed", default=0, type=click.IntRange(0), show_default=True, help="Seed of random numbers."
-            ),
+            click.option("--seed", default=0, type=click.IntRange(0), show_default=True, help="Of random numbers."),
             click.option("--jobs", type=click.IntRange(1), help="Threads to work on; all cores by default."),
         ]
     ):
@@ -69,11 +65,10 @@ def make_model(
     kind: Any = JumpMeans if direct or n_states is not None else InfiniteJumpMeans
     if kind is JumpMeans and not direct:
         options["n_states"] = n_states
-    odd = [name for name in options if name not in kind().get_params(deep=False)]
+    known = kind().get_params(deep=False)
+    odd = [name for name in options if name not in known]
     if odd:
-        raise ValueError(
-            f"--option must name options of {kind.__name__}, got {odd[0]!r}{nearest(odd[0], kind().get_params(deep=False))}."
-        )
+        raise ValueError(f"--option must name options of {kind.__name__}, got {odd[0]!r}{nearest(odd[0], known)}.")
     return kind(**options), guessed
 
 
@@ -128,7 +123,7 @@ def _read_move(move: str, labels: list[Any]) -> tuple[Any, Any]:
     if len(found) == 1:
         return found[0]
     raise ValueError(
-        f"--allowed must be moves between states such as {first_few(labels)}, written as FROM-TO or FROM>TO, got {move!r}."
+        f"--allowed must be moves between states among {first_few(labels)}, as FROM-TO or FROM>TO, got {move!r}."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 # A cell of a printed table shows so many characters.
-WIDEST = 60
+WIDEST = 100
 
 
 def clean(text: str) -> str:
@@ -57,7 +58,7 @@ class Say:
 
     def tell(self, text: str) -> None:
         """A result, for people."""
-        if not (self.quiet or self.as_json):
+        if text and not (self.quiet or self.as_json):
             click.echo(clean(text))
 
     def result(self, result: Mapping[str, Any]) -> None:
@@ -78,7 +79,7 @@ class Say:
             table.add_column(Text(clean(str(name))), overflow="fold")
         for row in zip(*columns.values(), strict=True):
             table.add_row(*(Text(_cell(x)) for x in row))
-        text = click.get_text_stream("stdout")
+        text = sys.stdout
         Console(file=text, width=None if text.isatty() else 160, highlight=False, soft_wrap=False).print(table)
 
 

@@ -1,0 +1,428 @@
+"""The command line, as a person uses it: what it guesses, writes, says and refuses, and how it ends."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import jumpmeans as jm
+from jumpmeans.cli import app
+from jumpmeans.cli.columns import find_columns
+from jumpmeans.cli.models import read_moves
+from jumpmeans.data.text import shielded, unshielded
+
+DATA = Path(jm.datasets.__file__).parent / "data"
+NOTHING = {"id": None, "time": None, "value": (), "group": None, "weight": None, "kind": None}
+HOSTILE = ["=cmd()", "<script>alert(1)</script>", "x" * 300, "שלום עולם", "+1", "@a", "-b", "'=c", 'a,b\n"c"', "[red]x"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command in an empty folder: (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments, given=None):
+        done = CliRunner().invoke(app, [str(x) for x in arguments], input=given)
+        return done.exit_code, done.stdout, done.stderr
+
+    return invoke
+
+
+def visits(states=("mild", "severe"), n=8, rows=6, times=None, seed=0):
+    """A table of labels: header patient, day, stage."""
+    rng = np.random.default_rng(seed)
+    lines = [["patient", "day", "stage"]]
+    for i in range(n):
+        state = 0
+        for k in range(rows):
+            state = int(rng.random() < (0.2 if state == 0 else 0.8))
+            lines.append([f"p{i}", k if times is None else times(k), states[state]])
+    out = io.StringIO()
+    csv.writer(out).writerows(lines)
+    return out.getvalue()
+
+
+# ------------------------------------------------------------------------------------------------------ fit
+
+
+SHIPPED = {
+    "ms_edss_3yr_windows.csv": ["--value", "state3", "--group", "patient"],
+    "icu_bp_p12_69x32.csv": ["--value", "sys", "--states", "3"],
+    "credit_ratings.csv.gz": [],
+    "sleep_sri_psg_device.csv.gz": ["--value", "obs", "--option", "max_iter=20"],
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_fit_on_each_shipped_data_set(run, name):
+    code, out, err = run("fit", DATA / name, *SHIPPED[name], "--out", "fit", "--no-report")
+    assert code == 0, err
+    folder = Path("fit")
+    assert {path.name for path in folder.iterdir()} == {"model.jm", "trajectories.csv", "states.csv", "run.json"}
+    model = jm.load(folder / "model.jm")
+    assert f"{len(model.states_)} states" in out and "guessed: --id id" in err
+    with (folder / "trajectories.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(model.trajectories_.codes)
+    assert [float(row["start"]) for row in rows] == model.trajectories_.start_times.tolist()
+    record = json.loads((folder / "run.json").read_text())
+    assert record["input"]["sha256"] == hashlib.sha256((DATA / name).read_bytes()).hexdigest()
+    assert record["seed"] == 0 and record["jumpmeans"] == jm.__version__ and record["seconds"]["fit"] > 0
+    assert record["model"]["class"] == "JumpMeans" and record["columns"]["time"] == "time"
+
+
+def test_fit_says_the_same_as_the_library(run):
+    """The command is a way to the library, and no other one."""
+    code, out, _ = run("fit", DATA / "ms_edss_3yr_windows.csv", "--value", "state3", "--json", "--no-report", "-q")
+    assert code == 0
+    told = json.loads(out)
+    model = jm.JumpMeans(emission="direct").fit(jm.datasets.load_edss())
+    assert told["states"]["mean_dwell"] == model.summary()["mean_dwell"].tolist()
+    assert told["folder"] == "ms_edss_3yr_windows-fit"
+
+
+def test_dates_strings_and_a_structure(run):
+    """Dates as times, text as states, moves that may not happen."""
+    Path("v.csv").write_text(visits(times=lambda k: f"2024-0{k + 1}-15"))
+    code, out, err = run(
+        "fit", "v.csv", "--allowed", "mild-severe", "--absorbing", "severe", "--no-report", "--option", "refine=2"
+    )
+    # stages return in these data: the error names the first row that no allowed move explains
+    assert code == 3 and "error: " in err and "mild" in err
+    code, out, err = run("fit", "v.csv", "--allowed", "mild>severe,severe-mild", *few)
+    assert code == 0, err
+    for guess in ("--id patient", "--time day", "--value stage", "--emission direct ('stage' holds labels"):
+        assert f"guessed: {guess}" in err
+    first = Path("v-fit/trajectories.csv").read_text().splitlines()[1]
+    assert first.startswith("p0,mild,2024-01-15T00:00:00,")
+    assert "mean_dwell_days" in out
+    code, out, _ = run("forecast", "v-fit", "v.csv", "--at", "2024-08-01")
+    assert (
+        code == 0 and out.splitlines()[0] == "id,time,horizon,stage,P(mild),P(severe)" and "2024-08-01T00:00:00" in out
+    )
+
+
+def test_hold_out_and_seed(run):
+    code, out, err = run(
+        "fit", DATA / "ms_edss_3yr_windows.csv", "--value", "state3", "--hold-out", "0.25", "--seed", "3", "--jobs", "1",
+        "--no-report", "--out", "o",
+    )  # fmt: skip
+    assert code == 0, err
+    record = json.loads(Path("o/run.json").read_text())
+    assert next(iter(record["held_out"])).startswith("JumpMeans") and "interpolation" in record["held_out"]
+    assert record["verdict"] in out and record["seed"] == 3
+    assert jm.load("o/model.jm").random_state == 3
+
+
+def test_hidden_states_are_counted_where_no_number_is_given(run):
+    process = jm.Process([0.2, 0.2], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0, 6], sds=1))
+    panel, _ = jm.simulate(process, 15, 15, random_state=0)
+    panel.to_frame().to_csv("x.csv", index=False)
+    code, _, err = run("fit", "x.csv", "--no-report", "--format", "parquet")
+    assert code == 0, err
+    model = jm.load("x-fit/model.jm")
+    assert isinstance(model, jm.InfiniteJumpMeans) and model.n_states_ == 2
+    import pandas as pd
+
+    pd.testing.assert_frame_equal(
+        pd.read_parquet("x-fit/trajectories.parquet"), model.trajectories_.to_frame(), check_dtype=False
+    )
+
+
+def test_nothing_is_replaced_unless_asked(run):
+    """Caught: a check after the fit, or of the folder alone."""
+    Path("v.csv").write_text(visits())
+    options = ["fit", "v.csv", "--no-report", "--option", "refine=2", "--out", "o"]
+    assert run(*options)[0] == 0
+    before = Path("o/model.jm").read_bytes()
+    Path("o/other.txt").write_text("mine")
+    code, _, err = run(*options, "--seed", "5")
+    assert code == 5 and "nothing is replaced unless that is asked for" in err and "model.jm" in err
+    assert Path("o/model.jm").read_bytes() == before
+    assert run(*options, "--seed", "5", "--force")[0] == 0
+    assert Path("o/model.jm").read_bytes() != before and Path("o/other.txt").read_text() == "mine"
+    Path("file").write_text("")
+    code, _, err = run("fit", "v.csv", "--no-report", "--option", "refine=2", "--out", "file")
+    assert code == 5 and "--out must be a folder" in err
+
+
+def test_quiet_and_debug(run):
+    Path("v.csv").write_text(visits())
+    code, out, err = run("fit", "v.csv", "--no-report", "--option", "refine=2", "-q")
+    assert (code, out, err) == (0, "", "")
+    code, _, err = run("fit", "none.csv", "--debug")
+    assert code == 3 and "Traceback" in err
+    assert "Traceback" not in run("fit", "none.csv")[2]
+
+
+# ----------------------------------------------------------------------------------------------- what is refused
+
+
+def test_bad_input_ends_with_a_line_and_a_code(run):
+    Path("empty.csv").write_text("")
+    Path("binary.csv").write_bytes(os.urandom(50) + b"\0" * 50)
+    Path("header.csv").write_text("id,time,value\n")
+    Path("v.csv").write_text(visits())
+    Path("twice.csv").write_text("id,time,value\n1,0,a\n1,0,b\n")
+    Path("many.csv").write_text("id,time,sys,dia\n1,0,3,4\n")
+    Path("folder.csv").mkdir()
+    cases = {
+        ("fit", "nothing.csv"): (3, "there is no file 'nothing.csv'"),
+        ("fit", "empty.csv"): (3, "must have a header and at least one row"),
+        ("fit", "binary.csv"): (3, "must be text, but holds binary data"),
+        ("fit", "header.csv"): (3, "must have at least one row below its header"),
+        ("fit", "folder.csv"): (3, "it is a folder; name a file in it"),
+        ("fit", "v.txt"): (3, "there is no file"),
+        ("fit", "v.csv", "--value", "stag"): (3, "there is no column 'stag' (did you mean 'stage'?)"),
+        ("fit", "v.csv", "--time", "date"): (3, "there is no column 'date'"),
+        ("fit", "twice.csv"): (3, "times must increase strictly"),
+        ("fit", "many.csv"): (2, "the column of the value must be named by --value: it could be any of ['sys', 'dia']"),
+        ("fit", "v.csv", "--states", "x"): (2, "--states must be a number of at least 1, or auto"),
+        ("fit", "v.csv", "--emission", "gausian"): (2, "emission must be one of"),
+        ("fit", "v.csv", "--emission", "gaussian", "--states", "2"): (3, "must be numbers for emission 'gaussian'"),
+        ("fit", "v.csv", "--allowed", "mild-ill"): (2, "--allowed must be moves between states"),
+        ("fit", "v.csv", "--absorbing", "sever"): (2, "there is no state 'sever' (did you mean 'severe'?)"),
+        ("fit", "v.csv", "--option", "tol"): (2, "--option must be NAME=VALUE"),
+        ("fit", "v.csv", "--option", "tool=3"): (2, "--option must name options of JumpMeans, got 'tool'"),
+        ("fit", "v.csv", "--option", "tol=-1"): (2, "tol must be a finite number >= 0, got -1"),
+        ("fit", "v.csv", "--hold-out", "2", "--option", "refine=1"): (2, "fraction must lie strictly between 0 and 1"),
+        ("fit", "v.csv", "--frobnicate"): (2, "No such option"),
+        ("decode", "v.csv", "v.csv"): (4, "must be a model file"),
+        ("decode", "none.jm", "v.csv"): (3, "there is no file 'none.jm'"),
+        ("forecast", "v.csv", "v.csv"): (2, "must be given by --at or by --horizon"),
+        ("report", "v.csv"): (4, "must be a model file"),
+    }
+    for arguments, (wanted, match) in cases.items():
+        code, out, err = run(*arguments, *(["--no-report"] if arguments[0] == "fit" else []))
+        assert code == wanted and match in err and "Traceback" not in err and not out, (arguments, code, err)
+    assert {path.name for path in Path().iterdir() if path.is_dir()} == {"folder.csv"}
+
+
+def test_a_fault_of_ours_is_told_as_such(run, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("jumpmeans.data.files.read_header", broken)
+    code, _, err = run("fit", "v.csv")
+    assert code == 1 and "ZeroDivisionError: by zero (this should not happen" in err
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jumpmeans.data.files.read_header", stopped)
+    assert run("fit", "v.csv")[0] == 130
+
+
+def test_columns_are_guessed_only_where_there_is_no_doubt():
+    def found(header, **asked):
+        return find_columns(header, NOTHING | asked, {}).roles
+
+    assert found(["PTNUM", "years", "state"]) == {"id": "PTNUM", "time": "years", "value": "state"}
+    assert found(["id", "patient", "time", "day", "value", "x"]) == {"id": "id", "time": "time", "value": "value"}
+    assert found(["Subject ID", "t", "bp"]) == {"id": "Subject ID", "time": "t", "value": "bp"}
+    assert found(["a", "time", "sys", "dia"], id="a", value=("sys", "dia"))["value"] == ["sys", "dia"]
+    for header, match in (
+        (["patient", "subject", "time", "value"], "of the id must be named by --id: it could be any of"),
+        (["who", "time", "value"], "of the id must be named by --id: it is none of"),
+        (["id", "day", "month", "value"], "of the time must be named by --time"),
+        (["id", "time", "state", "score"], "of the value must be named by --value"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            found(header)
+
+
+def test_moves_between_labels_that_hold_a_hyphen():
+    labels = ["a-b", "a", "b-c"]
+    assert read_moves("a-b>a, a-b-c", labels) == {"a-b": ["a"], "a": ["b-c"]}
+    assert read_moves("1-2,2-1,2-3", [1, 2, 3]) == {1: [2], 2: [1, 3]}
+    with pytest.raises(ValueError, match="--allowed must be moves"):
+        read_moves(",", labels)
+
+
+# ------------------------------------------------------------------------------------------------ text is text
+
+
+def test_hostile_ids_and_labels_are_text_everywhere(run):
+    """Formulas, markup, 300 characters, right to left: shown as text, never run, and read back as they were."""
+    lines = [["id", "time", "value"]]
+    for i, name in enumerate(HOSTILE):
+        lines += [[shielded(name), k, shielded(HOSTILE[(i + k // 2) % 2])] for k in range(6)]
+    out = io.StringIO()
+    csv.writer(out).writerows(lines)
+    Path("h.csv").write_text(out.getvalue(), encoding="utf-8", newline="")
+    code, shown, err = run("fit", "h.csv", "--no-report", "--option", "refine=2")
+    assert code == 0, err
+    model = jm.load("h-fit/model.jm")
+    assert model.trajectories_.ids.tolist() == HOSTILE and set(model.states_.tolist()) == set(HOSTILE[:2])
+    assert "=cmd()" in shown and "<script>alert(1)</script>" in shown
+    with Path("h-fit/trajectories.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        assert row["id"][0] not in "=+-@" and row["state"][0] not in "=+-@"
+    assert list(dict.fromkeys(unshielded(row["id"]) for row in rows)) == HOSTILE
+    again = jm.read_panel("h-fit/trajectories.csv", time="start", value="state")
+    assert again.ids.tolist() == HOSTILE
+    code, decoded, _ = run("decode", "h-fit", "h.csv", "-q")
+    assert code == 0 and decoded == Path("h-fit/trajectories.csv").read_text(encoding="utf-8")
+
+
+def test_a_terminal_is_never_steered(run):
+    """Caught: an id with an escape sequence, or one that turns the direction of the line, printed as it is."""
+    Path("h.csv").write_text("id,time,value\n\x1b[31mred,0,a\n\x1b[31mred,0,b\n\u202eevil,0,a\n", encoding="utf-8")
+    code, _, err = run("fit", "h.csv", "--no-report")
+    assert code == 3 and "\x1b" not in err and "\\x1b" in err
+    Path("h.csv").write_text("id,time,\u202e\n1,0,a\n1,1,b\n", encoding="utf-8")
+    assert "\u202e" not in run("fit", "h.csv", "--no-report", "--option", "refine=1")[2]
+
+
+def test_shielding_is_undone():
+    for text in [*HOSTILE, "", "'", "''=", "a=b", "\t=x", "0"]:
+        assert unshielded(shielded(text)) == text
+    assert not any(shielded(text).startswith(("=", "+", "-", "@", "\t", "\r")) for text in HOSTILE)
+
+
+# --------------------------------------------------------------------------------------------- the other commands
+
+
+def test_compare(run):
+    Path("v.csv").write_text(visits(n=12))
+    code, out, err = run("compare", "v.csv", "--folds", "1", "--jobs", "1", "--picture", "e.png")
+    assert code == 0, err
+    for name in ("JumpMeans, posterior", "EM", "interpolation", "kernel smoother", "most common value"):
+        assert name in out
+    assert Path("e.png").stat().st_size > 1000
+    assert run("compare", "v.csv", "--picture", "e.png")[0] == 5
+    code, out, _ = run("compare", "v.csv", "--folds", "1", "--jobs", "1", "--json", "-q")
+    told = json.loads(out)
+    assert told["rows"][0]["error"] <= told["rows"][-1]["error"] and told["verdict"]
+
+
+def test_decode_and_forecast(run, tmp_path):
+    source = DATA / "icu_bp_p12_69x32.csv"
+    model = jm.JumpMeans(3, n_init=1, refine=2).fit(jm.datasets.load_icu_pressure())
+    model.save(tmp_path / "m.jm")
+    code, out, err = run("decode", "m.jm", source, "--value", "sys", "--criterion", "time", "-q")
+    assert code == 0, err
+    wanted = model.decode(jm.datasets.load_icu_pressure(), "time")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [float(row["start"]) for row in rows] == wanted.start_times.tolist()
+    assert [int(row["state"]) for row in rows] == wanted.states.tolist()
+    code, _, err = run("decode", "m.jm", source, "--value", "sys", "--out", "t.csv", "-q")
+    assert code == 0 and Path("t.csv").exists()
+    assert run("decode", "m.jm", source, "--value", "sys", "--out", "t.csv")[0] == 5
+    code, out, err = run(
+        "forecast", "m.jm", source, "--value", "sys", "--horizon", "1", "--horizon", "2", "--json", "-q"
+    )
+    assert code == 0, err
+    found = model.forecast(jm.datasets.load_icu_pressure(), horizon=[1, 2])
+    np.testing.assert_array_equal(json.loads(out)["P(1)"], found.probs[:, 1])
+    code, _, err = run("forecast", "m.jm", source, "--value", "sys", "--at", "noon")
+    assert code == 2 and "--at must be a number" in err
+    assert run("decode", "m.jm", source, "--value", "sys", "--criterion", "x")[0] == 2
+
+
+def test_simulate(run, tmp_path):
+    process = jm.Process([0.2, 0.2], [[0, 1], [1, 0]], states=["=well", "ill"])
+    jm.JumpMeans.from_process(process).save(tmp_path / "m.jm")
+    code, out, _ = run("simulate", "m.jm", "-n", "4", "--rows", "3", "--mean-gap", "2", "--seed", "1", "-q")
+    wanted, truth = jm.simulate(process, 4, 3, mean_gap=2, random_state=1)
+    assert code == 0
+    Path("s.csv").write_text(out)
+    panel = jm.read_panel("s.csv")
+    np.testing.assert_array_equal(panel.times, wanted.times)
+    np.testing.assert_array_equal(panel.values, wanted.values)
+    assert panel.labels().tolist() == ["=well", "ill"]
+    assert run("simulate", "m.jm", "-n", "4", "--rows", "3", "--truth", "t.csv", "--out", "x.csv")[0] == 0
+    assert Path("t.csv").read_text().startswith("id,state,start,end,running\n") and len(truth) == 4
+
+
+def test_tune(run):
+    Path("v.csv").write_text(visits())
+    arguments = ["tune", "v.csv", "--budget", "2", "--folds", "1", "--jobs", "1", "--option", "refine=1", "--out", "t"]
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    assert "best: " in out and {path.name for path in Path("t").iterdir()} == {"model.jm", "trials.csv", "run.json"}
+    assert len(Path("t/trials.csv").read_text().splitlines()) == 3
+    assert run(*arguments)[0] == 5
+
+
+def test_doctor(run):
+    code, out, _ = run("doctor", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["jumpmeans"].startswith(jm.__version__)
+    assert {"threads", "GPU", "Dask", "compiled kernels", "numpy"} <= set(told)
+    assert "compiled kernels" in run("doctor")[1]
+
+
+# --------------------------------------------------------------------------------------------------- a real shell
+
+
+HERE = {**os.environ, "PYTHONPATH": str(Path(jm.__file__).parents[1])}
+
+
+def shell(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "jumpmeans", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=HERE,
+        **options,
+    )
+
+
+def test_help_loads_nothing_heavy():
+    """The start is quick as long as numpy and what lies above it are not there yet."""
+    code = (
+        "import sys; from jumpmeans.cli import app\n"
+        "try: app(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'numpy', 'scipy', 'numba', 'sklearn', 'pandas', 'narwhals', 'rich', 'joblib'} & set(sys.modules)\n"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=HERE)
+    assert done.returncode == 0, done.stderr
+    for name in ("fit", "compare", "decode", "forecast", "simulate", "tune", "report", "watch", "doctor"):
+        assert f"\n  {name} " in done.stdout
+
+
+def test_python_m_and_exit_codes(tmp_path):
+    (tmp_path / "v.csv").write_text(visits(n=4))
+    done = shell("fit", "v.csv", "--no-report", "--option", "refine=2", cwd=tmp_path)
+    assert done.returncode == 0 and "2 states" in done.stdout, done.stderr
+    assert shell("--version").stdout.strip() == f"jumpmeans, version {jm.__version__}"
+    done = shell("fit", "none.csv", cwd=tmp_path)
+    assert done.returncode == 3 and "there is no file" in done.stderr and not done.stdout
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(tmp_path):
+    """Caught: a traceback of BrokenPipeError where `| head -1` would do."""
+    process = jm.Process([0.2, 0.2], [[0, 1], [1, 0]])
+    jm.JumpMeans.from_process(process).save(tmp_path / "m.jm")
+    with subprocess.Popen(
+        [sys.executable, "-m", "jumpmeans", "simulate", str(tmp_path / "m.jm"), "-n", "2000", "-q"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=HERE,
+    ) as done:  # fmt: skip
+        assert done.stdout.readline() == "id,time,value\n"
+        done.stdout.close()
+        assert done.stderr.read() == ""
+    assert done.returncode == 0
+
+
+def test_names_of_the_package_are_all_there():
+    """Names come late: every one must still be found, be listed, and be what the type checker sees."""
+    assert set(jm.__all__) <= set(dir(jm))
+    for name in jm.__all__:
+        assert getattr(jm, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        jm.nothing  # noqa: B018
+    assert callable(jm.simulate) and sorted(jm._HOMES) == sorted(jm.__all__)
+    text = Path(jm.__file__).read_text().partition("if TYPE_CHECKING:")[2].partition("\n# Names")[0]
+    assert all(name in text for name in jm.__all__)
