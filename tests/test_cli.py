@@ -20,6 +20,7 @@ from jumpmeans.cli.models import read_moves
 from jumpmeans.data.text import shielded, unshielded
 
 DATA = Path(jm.datasets.__file__).parent / "data"
+EDSS = "ms_edss_3yr_windows.csv"
 NOTHING = {"id": None, "time": None, "value": (), "group": None, "weight": None, "kind": None}
 HOSTILE = ["=cmd()", "<script>alert(1)</script>", "x" * 300, "שלום עולם", "+1", "@a", "-b", "'=c", 'a,b\n"c"', "[red]x"]
 
@@ -81,7 +82,7 @@ def test_fit_on_each_shipped_data_set(run, name):
 
 def test_fit_says_the_same_as_the_library(run):
     """The command is a way to the library, and no other one."""
-    code, out, _ = run("fit", DATA / "ms_edss_3yr_windows.csv", "--value", "state3", "--json", "--no-report", "-q")
+    code, out, _ = run("fit", DATA / EDSS, "--value", "state3", "--json", "--no-report", "-q")
     assert code == 0
     told = json.loads(out)
     model = jm.JumpMeans(emission="direct").fit(jm.datasets.load_edss())
@@ -92,9 +93,8 @@ def test_fit_says_the_same_as_the_library(run):
 def test_dates_strings_and_a_structure(run):
     """Dates as times, text as states, moves that may not happen."""
     Path("v.csv").write_text(visits(times=lambda k: f"2024-0{k + 1}-15"))
-    code, out, err = run(
-        "fit", "v.csv", "--allowed", "mild-severe", "--absorbing", "severe", "--no-report", "--option", "refine=2"
-    )
+    few = ["--no-report", "--option", "refine=2"]
+    code, out, err = run("fit", "v.csv", "--allowed", "mild-severe", "--absorbing", "severe", *few)
     # stages return in these data: the error names the first row that no allowed move explains
     assert code == 3 and "error: " in err and "mild" in err
     code, out, err = run("fit", "v.csv", "--allowed", "mild>severe,severe-mild", *few)
@@ -112,7 +112,7 @@ def test_dates_strings_and_a_structure(run):
 
 def test_hold_out_and_seed(run):
     code, out, err = run(
-        "fit", DATA / "ms_edss_3yr_windows.csv", "--value", "state3", "--hold-out", "0.25", "--seed", "3", "--jobs", "1",
+        "fit", DATA / EDSS, "--value", "state3", "--hold-out", "0.25", "--seed", "3", "--jobs", "1",
         "--no-report", "--out", "o",
     )  # fmt: skip
     assert code == 0, err

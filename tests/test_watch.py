@@ -68,8 +68,8 @@ def test_a_line_for_each_change(watch):
 def test_a_bad_line_is_told_and_left_out(watch):
     """Caught: a stream that ends at the first line that somebody mistyped, or one that is taken in part."""
     lines = [
-        "id,time,value", "a,0,0.1", "", "a,1", "a,x,1", "a,2,high", '"a,3,1', "{not json", '{"id": "a"}', "a,0,9", ",4,1",
-        '{"id": 1.5, "time": 4, "value": 1}', "a,5,", "a,6,3.2", "a,7,3.3",
+        "id,time,value", "a,0,0.1", "", "a,1", "a,x,1", "a,2,high", '"a,3,1', "{not json", '{"id": "a"}', "a,0,9",
+        ",4,1", '{"id": 1.5, "time": 4, "value": 1}', "a,5,", "a,6,3.2", "a,7,3.3",
     ]  # fmt: skip
     code, told, err = watch(GAUSSIAN, lines, "--all")
     assert code == 0 and [x["time"] for x in told] == [0, 5, 6, 7]

@@ -61,7 +61,10 @@ class Told:
 
     def row(self, i: int) -> Told:
         """What is said of one row."""
-        return Told(*(x[i] if name == "probs" else x[i : i + 1].tolist()[0] for name, x in self._items()))
+        # dates stay as they are: a list would make plain numbers of them
+        return Told(
+            *(x[i] if x.ndim > 1 or x.dtype.kind == "M" else x[i : i + 1].tolist()[0] for _, x in self._items())
+        )
 
     def _items(self) -> list[tuple[str, Any]]:
         return [(field.name, getattr(self, field.name)) for field in fields(self)]

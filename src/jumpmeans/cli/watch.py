@@ -81,7 +81,7 @@ def _lines() -> Iterator[str]:
 
 
 def _shown(time: Any) -> Any:
-    return time if isinstance(time, int | float) else str(time)
+    return time if isinstance(time, int | float) else str(time).removesuffix(".000000000")
 
 
 class Reader:
