@@ -98,8 +98,9 @@ class InfiniteJumpMeans(JumpModel):
     ----------
     n_states_ : int
         Number of states found.
-    base_row_ : (M,)
-        π_0, the row that all rows are drawn to; None for the integrated objective.
+    objective_params_ : Params
+        λ, P and θ of the objective, and π_0, the row that all rows are drawn to, as `base_row`; None for the integrated
+        objective.
     path_ : list of Step
         Kind, number of states and objective after the start and after each accepted move.
     trajectories_, objective_, objective_history_, cost_, rates_, transition_probs_, emission_, process_, states_, \

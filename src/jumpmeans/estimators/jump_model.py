@@ -19,12 +19,14 @@ from ..fit.refine import Decoder, close, closing_prices
 from ..history import History
 from ..model.objective import Cost
 from ..model.params import Params
-from ..options import Rule, auto, choice, count, families, listed, number, seed, state_labels
+from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
 from .last_value import check_at_fit
 from .read_out import Occupancy, ReadOut, all_at_once, explained
 
-weight = auto | number(least=0)
+weight = auto | price()
+# ζ goes with the square of the unit of its column.
+zeta = auto | price(1e300)
 # Beyond these, tables of states and candidates for jumps would ask for more memory than there is.
 MOST_STATES, MOST_JUMPS = 1000, 1000
 # Rules of the options that both models have.
@@ -32,7 +34,7 @@ SHARED: dict[str, Rule] = {
     "emission": families,
     "states": state_labels,
     "transition_weight": weight,
-    "emission_weight": weight | listed(weight, "a list of them, one for each column"),
+    "emission_weight": zeta | listed(zeta, "a list of them, one for each column"),
     "max_iter": count(),
     "tol": number(least=0),
     "jumps_per_gap": auto | count(most=MOST_JUMPS),
@@ -49,7 +51,7 @@ class JumpModel(ReadOut):
 
     no_refit: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]]
-    criteria: ClassVar[Rule] = choice("objective", "time")
+    criteria: ClassVar[Rule] = choice("objective", "time", "online")
     structure: Any
     refine: Any
     emission_weight: Any
@@ -129,9 +131,11 @@ class JumpModel(ReadOut):
         Parameters
         ----------
         panel : Panel or frame
-        criterion : "objective" or "time"
+        criterion : "objective", "time" or "online"
             Least objective of JUMP-means under `process_`, as `trajectories_` are; or least expected time in the wrong
-            state, given all observations, with a small price per jump against flicker, which errs less.
+            state, given all observations, with a small price per jump against flicker, which errs less. "online": least
+            objective with jumps in the middle of a gap only (spread evenly over it, for more than one a gap): what
+            `OnlineDecoder` tells of a sequence, row by row, is how this decode of the rows so far ends.
 
         Notes
         -----
@@ -144,6 +148,9 @@ class JumpModel(ReadOut):
         if criterion == "time":
             return super()._dwells(panel, criterion)
         sequences = self._sequences(panel)
+        if criterion == "online":
+            with explained(panel, WHY, REMEDY):
+                return sequences.fetch(sequences.decode_online(*self._decoder_[:3]))
         with explained(panel, WHY, REMEDY):
             return sequences.fetch(self._decoder_.decode(sequences)[0])
 

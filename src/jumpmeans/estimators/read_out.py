@@ -51,6 +51,13 @@ def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
     except NoPathError as error:
         first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
         row = min(max(int(first) + error.row, int(first)), int(last) - 1)
+        if not error.shown:
+            values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
+            raise InfeasibleError(
+                "some state must be able to show each row, at a cost that floats can hold, got none for "
+                f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
+                "column, or lower emission_weight."
+            ) from None
         if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[error.sequence]:
             raise InfeasibleError(
                 f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "

@@ -207,7 +207,7 @@ def most_likely(sequences: Sequences, process: Process, moves: Bools, panel: Pan
 
 
 def shortest_gap(panel: Panel) -> float:
-    """Least time between successive observations of a sequence that are not at one instant; infinite if there is none."""
+    """Least time between successive observations of a sequence, if not of one instant; infinite if there are none."""
     rows = np.flatnonzero(panel.observed)
     gaps = np.diff(panel.times[rows])
     return float(gaps[(np.diff(panel.sequence_index[rows]) == 0) & (gaps > 0)].min(initial=np.inf))

@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
 
 
-class NoPathError(Exception):
-    """Internal: sequence `sequence` of the panel has no path of finite cost; it dies at `row` (within the sequence)."""
+# A row that costs more than this in every state is one that none can show: a few of them would sum to infinity.
+LARGEST_COST = 1e290
 
-    def __init__(self, sequence: int, row: int) -> None:
-        super().__init__(sequence, row)
-        self.sequence, self.row = sequence, row
+
+class NoPathError(Exception):
+    """Internal: sequence `sequence` of the panel has no path of finite cost; it dies at `row` (within the sequence).
+
+    shown : whether some state can show that row, so that it is the moves that are missing.
+    """
+
+    def __init__(self, sequence: int, row: int, shown: bool = True) -> None:
+        super().__init__(sequence, row, shown)
+        self.sequence, self.row, self.shown = sequence, row, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +180,12 @@ class Block:
         first, last = self.tau[self.offsets[:-1]], self.tau[self.offsets[1:] - 1]
         return np.diff(self.offsets) - 1 + (first > 0) + (last < self.ends)
 
-    def no_path(self, sequence: int, row: int) -> NoPathError:
-        """What to raise when a sequence of this block has no path."""
+    def no_path(self, sequence: int, row: int, cost: Floats) -> NoPathError:
+        """What to raise when a sequence of this block has no path; cost (n, M) of each row in each state."""
+        least = cost[self.offsets[sequence] : self.offsets[sequence + 1]].min(axis=1)
+        beyond = np.flatnonzero(~(least < LARGEST_COST))
+        if len(beyond):
+            return NoPathError(self.first + int(sequence), int(beyond[0]), shown=False)
         return NoPathError(self.first + int(sequence), int(row))
 
 

@@ -53,16 +53,14 @@ def sweep(
     exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
     run_state, run_time = np.empty((S, 2), np.int32), np.empty((S, 2))
     cost = params.emission.cost(block.x, prices.emission)
-    if block.allowed is not None:
-        cost = np.where(block.allowed, cost, np.inf)
     where = sweep_block(
         block.tau, block.holds, block.row_kinds, block.offsets, block.ends, block.weights,
-        cost, params.rates, costs, tuple(search),
+        cost if block.allowed is None else np.where(block.allowed, cost, np.inf), params.rates, costs, tuple(search),
         *dwells, offsets, states, starts, rows,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
     if where[0] >= 0:  # found after the row that no state could explain
-        raise block.no_path(where[0], where[1] - 1)
+        raise block.no_path(where[0], where[1] - 1, cost)
     n = offsets[-1]
     found = Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy())
     emission = params.emission.stats(block.x, row_states, block.row_weights)
