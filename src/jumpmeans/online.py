@@ -130,7 +130,7 @@ class OnlineDecoder:
             -np.inf if at_once else np.inf if least_margin is None else float(least_margin),
             np.inf if hold is None else float(hold),
         )
-        rate, B, table, _ = power_tables(process.rate_matrix, LONGEST_GAP / max(float(process.rates.max()), 1e-300))
+        rate, B, table = power_tables(process.rate_matrix, LONGEST_GAP / max(float(process.rates.max()), 1e-300))[:3]
         self._decodes_by = (
             params.rates, jump_costs(params.transition_probs, prices.transition), search.base,
             search.first_running == 1, search.free_end == 1, process.initial_probs, rate, B, table,

@@ -12,7 +12,8 @@ from numba import njit
 
 from ..jit import JIT
 from ..model.objective import complete_cost, running_cost
-from .decode import FOLD, best_path, place_candidates, trace_back
+from .decode import FOLD, QUEUE, make_room, place_candidates, trace_back
+from .sweep import Task, decode
 from .forward_backward import carry
 
 # Fields of a start in a queue: when it began, its cost less what its state has run up since, when its turn comes.
@@ -269,39 +270,40 @@ def update_rows(
 
 @njit(**JIT)
 def decode_plainly(
-    tau, seen, offsets, ends, cost, lam, X, jumps, first_running, free_end, states, starts, rows, counts
+    tau, seen, kinds, offsets, ends, cost, lam, X, jumps, first_running, free_end, dwell_offsets, states, starts, rows
 ):
     """Best trajectories over evenly spread candidates, jump times as they are: what `update_rows` tells, offline.
 
-    Dwells (OUT) of sequence i lie from i + jumps (offsets[i] + i) on, counts[i] of them.
+    Arguments as in `sweep_block`; dwells (OUT) lie one sequence after the other.
 
     Returns
     -------
     where : (2,) int
         Sequence without any path and the row where it died; -1 if all went well.
     """
-    M = lam.shape[0]
     where = np.full(2, -1, np.int64)
-    out = np.zeros(3, np.int64)
     none_time, none_row = np.empty(0), np.empty(0, np.int32)
     zero = np.int64(0)
+    gaps = 1
+    for i in range(ends.shape[0]):
+        gaps = max(gaps, offsets[i + 1] - offsets[i] + 1)
+    room = make_room((jumps + 1) * gaps, lam.shape[0], QUEUE)
+    into = X.T.copy()
+    at = 0
     for i in range(ends.shape[0]):
         first, last = offsets[i], offsets[i + 1]
-        room = jumps * (last - first + 1)
-        cand_time, cand_row = np.empty(room), np.empty(room, np.int64)
-        from_start, from_state = np.empty((room, M), np.int32), np.empty((room, M), np.int16)
+        task = Task(
+            tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last], lam, into, first_running,
+            free_end,
+        )  # fmt: skip
         n = place_candidates(
-            tau[first:last], seen[first:last], ends[i], none_time, none_row, zero, jumps, jumps, np.bool_(False),
-            cand_time, cand_row,
+            task.tau, task.seen, task.kinds, task.end, none_time, none_row, zero, jumps, jumps, np.bool_(False),
+            room.cand_time, room.cand_row,
         )  # fmt: skip
-        value = best_path(
-            cost[first:last], ends[i], lam, X, first_running, cand_time, cand_row, n, from_start, from_state, out,
-            free_end, np.bool_(False),
-        )  # fmt: skip
-        if value == np.inf:
+        if decode(task, np.bool_(False), n, room) == np.inf:
             where[0] = i
-            where[1] = out[2]
+            where[1] = room.found[2]
             return where
-        a = i + jumps * (first + i)
-        counts[i] = trace_back(cand_time, cand_row, from_start, from_state, out, states[a:], starts[a:], rows[a:])
+        at += trace_back(room, states[at:], starts[at:], rows[at:])
+        dwell_offsets[i + 1] = at
     return where
