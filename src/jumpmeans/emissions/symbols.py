@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, totals
+from ..arrays import Floats, read_floats, totals
 from ..arrays import Ints as Codes
 from ..errors import PanelError, first_few
+from ..options import number
 from .column import Column, Ints
 from .parts import Part, Take
 from .priors import ColumnPrior, ParticlePrior, draw_rows
@@ -159,7 +161,7 @@ class Categorical(LabelColumn):
     has_particles = True
 
     def __init__(self, probs: Any, symbols: Any = None, pseudo_count: float = 0.0) -> None:
-        self.probs = np.atleast_2d(np.asarray(probs, dtype=np.float64))
+        self.probs = np.atleast_2d(read_floats("probs", probs))
         sums = self.probs.sum(axis=-1)
         bad = ~(np.isclose(sums, 1.0, rtol=0.0, atol=1e-8) & (self.probs >= 0).all(axis=-1))
         if self.probs.ndim != 2 or self.probs.size == 0:
@@ -176,8 +178,7 @@ class Categorical(LabelColumn):
         self.symbols = np.arange(N) if symbols is None else distinct("symbols", symbols)
         if len(self.symbols) != N:
             raise ValueError(f"symbols must name the {N} columns of probs, got {len(self.symbols)}.")
-        if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
-            raise ValueError(f"pseudo_count must be a finite number >= 0, got {pseudo_count!r}.")
+        number(least=0).check("pseudo_count", pseudo_count)
         self.pseudo_count = float(pseudo_count)
 
     def __repr__(self) -> str:
@@ -322,9 +323,12 @@ class SymbolPrior(ParticlePrior):
 
 def distinct(name: str, labels: Any) -> NDArray[Any]:
     """(N,) labels of a constructor, none twice."""
-    array = np.asarray(labels)
-    if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"{name} must be a list of at least one label, got {labels!r}.")
+    try:
+        array = np.asarray(labels)
+    except ValueError:  # of lists that differ in length
+        array = np.empty((0, 0))
+    if array.ndim != 1 or len(array) == 0 or not all(isinstance(label, Hashable) for label in array.tolist()):
+        raise ValueError(f"{name} must be a list of at least one label, got {reprlib.repr(labels)}.")
     twice = [label for label, n in Counter(array.tolist()).items() if n > 1]
     if twice:
         raise ValueError(f"{name} must be distinct, got {first_few(twice)} more than once.")
