@@ -88,9 +88,9 @@ class Table:
 
     def __repr__(self) -> str:
         rows, columns = self.rows.tolist()[:SHOWN_ROWS], self.columns.tolist()[:SHOWN_COLUMNS]
-        cells = [[f"{self.row_name} / {self.column_name}", *map(str, columns)]]
+        cells = [[f"{self.row_name} / {self.column_name}", *map(_shown, columns)]]
         cells += [
-            [str(label), *(f"{x:.4g}" for x in line[: len(columns)])]
+            [_shown(label), *(f"{x:.4g}" for x in line[: len(columns)])]
             for label, line in zip(rows, self.values.tolist(), strict=False)
         ]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -115,6 +115,11 @@ class Table:
                 f"columns of a frame must have distinct names, got {twice[0]!r} twice; rename it, or use .values."
             )
         return make_frame(dict(zip(names, [self.rows, *self.values.T], strict=True)), backend)
+
+
+def _shown(label: Any) -> str:
+    """A label in print: times without the digits that rounding leaves."""
+    return f"{label:.6g}" if isinstance(label, float) else str(label)
 
 
 def _labels(what: str, given: Any) -> AnyArray:

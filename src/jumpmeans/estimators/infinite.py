@@ -8,17 +8,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arrays import AnyArray, Bools, Floats
+from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
-from ..emissions import Family, Record, shows_states
+from ..emissions import Family, Record, marks_states, shows_states
 from ..engines import get_engine
+from ..errors import PanelError
 from ..fit.advice import warn_of_ends
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     are_auto,
+    barred_first,
     check_distinct,
+    constrain,
     counted,
     emission_weights,
     even_jumps,
@@ -31,13 +34,14 @@ from ..fit.setup import (
     typical_gap,
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
+from ..model.constraints import Constraints
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.structure import Structure
 from ..options import Rule, check_options, choice, count, flag, instance, listed, none
 from ..passes import Block, Dwells, Sequences
 from ..progress import status
-from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, weight
+from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
 from .read_out import as_panel, explained
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
@@ -205,22 +209,33 @@ n_iter_, converged_, history_
                 "got 'running'."
             )
         labels, blank = self._blank(panel)
-        prices = self._prices(panel, blank, blank.encode(panel))
+        constraints, blank = constrain(self.structure if blank.is_direct else None, labels, blank, panel)
+        prices = self._prices(panel, blank, blank.encode(panel))._replace(first=barred_first(constraints))
+        check_first(panel, prices.first)
         if start is not None:
             self._check_start(start)
         if blank.is_direct:
-            warn_of_ends(panel, blank.states_seen(blank.encode(panel)), labels, self._allowed(labels))
+            warn_of_ends(panel, blank.states_seen(blank.encode(panel)), labels, constraints.moves)
         with status("looking for states"):
             if blank.is_direct:
-                run, model, path = self._fit_labels(panel, blank, prices, labels)
+                run, model, path = self._fit_labels(panel, blank, prices, constraints, labels)
             else:
                 run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
-        sequences = self._hold(panel, run.params.emission)
+        names = labels if blank.is_direct else np.arange(M)
+        sequences = self._hold(panel, run.params.emission, names)
         with status("closing steps"):
-            names = labels if blank.is_direct else np.arange(M)
             self._publish(panel, sequences, run, model, names, n_states_=M, path_=path)
         return self
+
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        if not self._is_hidden():
+            return self._again(options | {"states": self.states_.tolist()}).fit(panel)
+        # births alone may be proposed, and there is no room for any: the number of states stays
+        new = self._again(options | {"max_states": self.n_states_, "proposals": ["pair"], "check": False})
+        new._keeps_order = True
+        new.fit(panel, start=self)
+        return new
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
@@ -238,6 +253,11 @@ n_iter_, converged_, history_
 
     def _blank(self, panel: Panel) -> tuple[AnyArray, Record]:
         usual = USUAL_STATES if self._is_hidden() else None
+        if usual is not None and (self.states is not None or marks_states(self.emission)):
+            raise ValueError(
+                "states must be given only for emission 'direct', nor can a 'marker' name them: hidden states whose "
+                "number is learned are numbered; use JumpMeans or EM."
+            )
         return states_and_emission(panel, self.emission, usual, self.states, "auto")
 
     def _check_start(self, start: InfiniteJumpMeans) -> None:
@@ -255,23 +275,20 @@ n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return not shows_states(self.emission)
 
-    def _allowed(self, labels: AnyArray) -> Bools:
-        return (self.structure or Structure()).allowed_moves(labels)
+    def _hold(self, panel: Panel, emission: Record, labels: AnyArray | None = None) -> Sequences:
+        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel), labels)
 
-    def _hold(self, panel: Panel, emission: Record) -> Sequences:
-        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel))
-
-    def _model(self, prices: Prices, moves: Bools) -> Model:
-        search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
-        return Model(prices, moves, search._replace(free_end=int(not prices.running)))
+    def _model(self, prices: Prices, constraints: Constraints) -> Model:
+        search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
+        return Model(prices, constraints, search._replace(free_end=int(not prices.running)))
 
     def _fit_labels(
-        self, panel: Panel, blank: Record, prices: Prices, labels: AnyArray
+        self, panel: Panel, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
-        moves = self._allowed(labels)
-        model = self._model(prices, moves)
-        M = len(labels)
+        moves = constraints.moves
+        model = self._model(prices, constraints)
+        M = len(moves)
         start = Params(
             np.asarray(moves.any(axis=1)) / typical_gap(panel),
             start_rows(blank, blank.encode(panel), panel, moves, "data"),
@@ -279,7 +296,7 @@ n_iter_, converged_, history_
             np.full(M, 1.0 / M),
         )
         with explained(panel, WHY, REMEDY):
-            run = descend(self._hold(panel, blank), start, model, self.max_iter, self.tol)
+            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, self.tol)
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
@@ -290,6 +307,11 @@ n_iter_, converged_, history_
             raise ValueError(
                 "structure must be None for hidden states, whose number is not known before; use JumpMeans(n_states, "
                 "structure=...), or emission='direct'."
+            )
+        if panel.known is not None:
+            raise PanelError(
+                "states of rows must not be known (true_state, sets) where hidden states are looked for, which have no "
+                "names yet; use JumpMeans(n_states, states=[...])."
             )
         few = sample_panel(panel, SEARCH_ROWS)
         share = total_weight(few) / max(total_weight(panel), 1e-300)
@@ -331,7 +353,7 @@ n_iter_, converged_, history_
             params,
             row_features(params.emission, x, panel) / feature_units(params.emission, x, panel),
             1.0 / typical_gap(panel),
-            lambda n: model._replace(moves=every_move(n)),
+            lambda n: model._replace(constraints=every_move(n)),
         )
         rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, self.tol)
         return search_states(Sequences.hold(get_engine(self.engine), block), scene, rules, total_weight(panel))
@@ -366,6 +388,6 @@ n_iter_, converged_, history_
         )
 
 
-def every_move(n: int) -> Bools:
-    """(n, n) all moves."""
-    return ~np.eye(n, dtype=bool)
+def every_move(n: int) -> Constraints:
+    """Every move between n states, none of them known."""
+    return Constraints.of(~np.eye(n, dtype=bool))

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import AnyArray, Codes, Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..errors import PanelError
 from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
 from ..fit.publish import publish_trajectories
@@ -21,7 +22,8 @@ from ..model.objective import Cost
 from ..model.params import Params
 from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
-from .read_out import Occupancy, ReadOut, explained
+from .last_value import check_at_fit
+from .read_out import Occupancy, ReadOut, all_at_once, explained
 
 weight = auto | price()
 # ζ goes with the square of the unit of its column.
@@ -48,8 +50,9 @@ WHY, REMEDY = "the allowed moves", "raise jumps_per_gap, "
 class JumpModel(ReadOut):
     """A fitted JUMP-means model; subclasses know how to find its parameters."""
 
+    no_refit: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]]
-    criteria: ClassVar[Rule] = choice("objective", "time")
+    criteria: ClassVar[Rule] = choice("objective", "time", "online")
     structure: Any
     refine: Any
     emission_weight: Any
@@ -64,6 +67,8 @@ class JumpModel(ReadOut):
     n_iter_: int
     converged_: bool
     _decoder_: Decoder
+    # whether hidden states stay in the order in which a fit found them: that of what it started from
+    _keeps_order: bool = False
 
     def _publish(
         self, panel: Panel, sequences: Sequences, run: Descent, model: Model, labels: AnyArray, **more: Any
@@ -77,7 +82,8 @@ class JumpModel(ReadOut):
                 stacklevel=3,
             )
         # states with names of their own keep their order
-        sorts = self.structure is None and np.array_equal(labels, np.arange(len(labels)))
+        numbered = np.array_equal(labels, np.arange(len(labels))) and panel.known is None
+        sorts = self.structure is None and not self._keeps_order and numbered
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
@@ -87,7 +93,7 @@ class JumpModel(ReadOut):
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
                 ),
-                lambda process: most_likely(sequences, process, model.moves, panel),
+                lambda process: most_likely(sequences, process, model.constraints, panel),
             )  # fmt: skip
         params = run.params
         trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
@@ -99,21 +105,23 @@ class JumpModel(ReadOut):
                 dwells, _ = decoder.decode(sequences)
                 trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
         visits = np.bincount(trajectories.codes, minlength=len(labels))
-        self.__dict__.update(
-            process_=process,
-            states_=labels,
-            trajectories_=trajectories,
-            objective_params_=params,
-            objective_=run.cost.total,
-            objective_history_=np.array([cost.total for cost in run.history]),
-            cost_=run.cost,
-            history_=run.timing,
-            n_iter_=len(run.history),
-            converged_=run.converged,
-            _decoder_=decoder,
-            _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
-            **more,
-        )
+        with all_at_once(self) as new:
+            new.__dict__.update(
+                process_=process,
+                states_=labels,
+                trajectories_=trajectories,
+                objective_params_=params,
+                objective_=run.cost.total,
+                objective_history_=np.array([cost.total for cost in run.history]),
+                cost_=run.cost,
+                history_=run.timing,
+                n_iter_=len(run.history),
+                converged_=run.converged,
+                _decoder_=decoder,
+                _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
+                **more,
+            )
+            new._last_value_ = check_at_fit(new, panel)
 
     def _occupancy(self) -> Occupancy | None:
         return vars(self).get("_occupancy_")
@@ -124,9 +132,11 @@ class JumpModel(ReadOut):
         Parameters
         ----------
         panel : Panel or frame
-        criterion : "objective" or "time"
+        criterion : "objective", "time" or "online"
             Least objective of JUMP-means under `process_`, as `trajectories_` are; or least expected time in the wrong
-            state, given all observations, with a small price per jump against flicker, which errs less.
+            state, given all observations, with a small price per jump against flicker, which errs less. "online": least
+            objective with jumps in the middle of a gap only (spread evenly over it, for more than one a gap): what
+            `OnlineDecoder` tells of a sequence, row by row, is how this decode of the rows so far ends.
 
         Notes
         -----
@@ -138,7 +148,11 @@ class JumpModel(ReadOut):
     def _dwells(self, panel: Panel, criterion: str) -> Dwells:
         if criterion == "time":
             return super()._dwells(panel, criterion)
+        check_first(panel, self._decoder_.prices.first)
         sequences = self._sequences(panel)
+        if criterion == "online":
+            with explained(panel, WHY, REMEDY):
+                return sequences.fetch(sequences.decode_online(*self._decoder_[:3]))
         with explained(panel, WHY, REMEDY):
             return sequences.fetch(self._decoder_.decode(sequences)[0])
 
@@ -147,3 +161,13 @@ class JumpModel(ReadOut):
 
     def _shown(self) -> AnyArray:
         return self._decoder_.shown
+
+
+def check_first(panel: Panel, first: Floats | None) -> None:
+    """Refuse windows that begin before their first row where some states cannot be the first (first: (M,) costs)."""
+    early = np.flatnonzero(panel.times[panel.offsets[:-1]] > panel.start_times)
+    if first is not None and len(early):
+        raise PanelError(
+            "windows must begin with their first row where Structure(initial=...) rules out states, got one that "
+            f"begins before {panel.locate(int(panel.offsets[early[0]]))}; add a row there without a value."
+        )

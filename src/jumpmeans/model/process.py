@@ -13,13 +13,14 @@ from ..arrays import AnyArray, Bools, Floats, Ints, read_floats
 from ..data.table import Table
 from ..emissions import Column, Direct, Record, as_record
 from ..options import number
+from .answers import Answers
 
 # A diagonal of a rate matrix in print may differ from minus the sum of its row by so much of it.
 ROUNDING_IN_PRINT = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Process:
+class Process(Answers):
     """A Markov jump process with observations.
 
     Parameters
@@ -138,43 +139,6 @@ class Process:
             )
         P = Q / np.where(rates > 0, rates, 1.0)[:, None]
         return cls(rates, P, initial_probs, emission, labels)
-
-    @property
-    def rate_matrix(self) -> Floats:
-        """Q, (M, M): exit rates times jump probabilities, rows summing to 0."""
-        Q = self.rates[:, None] * self.transition_probs
-        np.fill_diagonal(Q, 0.0 - Q.sum(axis=1))  # 0, not -0, for an absorbing state
-        return Q
-
-    def generator(self, time_unit: str | None = None) -> Table:
-        """Q with its labels: the rate of each move, and minus the exit rate on the diagonal.
-
-        Parameters
-        ----------
-        time_unit : str, optional
-            Unit of time to show, such as "year".
-        """
-        unit = None if time_unit is None else f"1/{time_unit}"
-        return Table(self.rate_matrix, self.states, self.states, "from", "to", "rate of each move", unit)
-
-    def sojourn(self, time_unit: str | None = None) -> Table:
-        """Mean dwell of each state, 1/λ: how long a visit lasts; infinite for an absorbing state.
-
-        Parameters
-        ----------
-        time_unit : str, optional
-            Unit of time to show, such as "year".
-        """
-        with np.errstate(divide="ignore", over="ignore"):
-            mean = 1.0 / self.rates
-        return Table(
-            mean[:, None], self.states, np.array(["mean"]), "state", "dwell", "time in a state, each visit", time_unit
-        )
-
-    def next_state(self) -> Table:
-        """P with its labels: where a jump leads. A row of an absorbing state is 0."""
-        P = np.where(self.rates[:, None] > 0, self.transition_probs, 0.0)
-        return Table(P, self.states, self.states, "from", "to", "probability of the next state")
 
     def take(self, order: Ints) -> Process:
         """The same process with state order[i] in place i."""

@@ -18,7 +18,7 @@ def err_least(block: Block, _: None, propagator: Propagator, prices: Floats, jum
     process = propagator.process
     log_density = process.emission.unit_log_density(block.x)
     where, counts, states, starts, rows, _, _ = least_error_block(
-        block.tau, block.offsets, block.ends, log_density, process.initial_probs,
+        block.tau, block.row_kinds, block.offsets, block.ends, block.admitted(log_density), process.initial_probs,
         propagator.tables, prices, jumps,
     )  # fmt: skip
     if where[0] >= 0:

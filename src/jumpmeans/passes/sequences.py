@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Floats, sum_in_order
+from ..arrays import AnyArray, Floats, sum_in_order
 from ..kernels.least_error import jump_prices
 from ..model.objective import Prices, Stats, join_stats, jump_costs
 from ..model.params import Params
@@ -18,6 +18,7 @@ from .block import Block, Dwells
 from .draw import Drawn, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
+from .online import decode_online
 from .smooth import Expected, agree, expect, smooth, weigh
 from .sweep import Search, blank, sweep
 
@@ -37,9 +38,9 @@ class Sequences:
     longest_gap: float
 
     @classmethod
-    def of(cls, engine: Engine, panel: Panel, x: Floats) -> Sequences:
-        """The sequences of a panel whose encoded values are x (n, D)."""
-        return cls.hold(engine, Block.of(panel, x))
+    def of(cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Sequences:
+        """The sequences of a panel whose encoded values are x (n, D); for `labels` see `Block.of`."""
+        return cls.hold(engine, Block.of(panel, x, labels))
 
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
@@ -63,6 +64,11 @@ class Sequences:
     def decode(self, params: Params, prices: Prices, search: Search) -> tuple[Any, Stats]:
         """Best trajectories from the parameters alone."""
         return self.sweep(self.no_jumps(), params, prices, search)
+
+    def decode_online(self, params: Params, prices: Prices, search: Search) -> Any:
+        """Best trajectories whose jumps stay where a decoder that goes row by row would put them."""
+        costs = jump_costs(params.transition_probs, prices.transition)
+        return self.held.run(decode_online, None, params, costs, prices, search)[0]
 
     def _propagator(self, process: Process) -> Propagator:
         return Propagator.of(process, self.longest_gap)

@@ -43,7 +43,7 @@ def posterior_of(block: Block, propagator: Propagator) -> tuple[Floats, Floats]:
     log_density = process.emission.unit_log_density(block.x)
     posterior, log_lik = np.empty((len(block.tau), len(process.rates))), np.zeros(block.n_sequences)
     where = smooth_block(
-        block.tau, block.offsets, log_density, process.initial_probs,
+        block.tau, block.row_kinds, block.offsets, block.admitted(log_density), process.initial_probs,
         propagator.tables, posterior, log_lik,
     )  # fmt: skip
     if where[0] >= 0:
@@ -82,8 +82,8 @@ def expect(block: Block, _: None, propagator: Propagator) -> tuple[None, Expecte
     posterior, log_lik = np.empty((len(block.tau), M)), np.zeros(block.n_sequences)
     S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)
     where = expect_block(
-        block.tau, block.offsets, block.ends, block.weights,
-        log_density, process.initial_probs, propagator.tables, propagator.eigen,
+        block.tau, block.row_kinds, block.offsets, block.ends, block.weights,
+        block.admitted(log_density), process.initial_probs, propagator.tables, propagator.eigen,
         posterior, log_lik, S, R, first,
     )  # fmt: skip
     if where[0] >= 0:
