@@ -15,6 +15,7 @@ from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
 from ..errors import InfeasibleError
+from ..estimators.jump_model import MOST_JUMPS
 from ..estimators.read_out import ReadOut, all_at_once, as_panel, pair_of
 from ..fit.setup import or_auto, typical_gap
 from ..interrupts import held_back
@@ -113,7 +114,7 @@ class MLTrajectory(ReadOut):
     """
 
     rules: ClassVar[dict[str, Rule]] = {
-        "max_jumps_per_gap": auto | count(),
+        "max_jumps_per_gap": auto | count(most=MOST_JUMPS),
         "epsilon": auto | number(above=0),
     }
 
@@ -169,7 +170,7 @@ class MLTrajectory(ReadOut):
         criterion : "likelihood" or "time"
             As above, or the trajectory of least expected time in the wrong state.
         """
-        if criterion != "likelihood":
+        if not isinstance(criterion, str) or criterion != "likelihood":
             return super().decode(panel, criterion)
         self._fitted()
         panel = as_panel(panel)

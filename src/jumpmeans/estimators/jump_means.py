@@ -16,6 +16,7 @@ from ..fit.ascent import opened
 from ..fit.descent import Model, descend
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
+    are_auto,
     barred_first,
     check_distinct,
     constrain,
@@ -227,6 +228,7 @@ class JumpMeans(JumpModel):
         )
         check_options(model, model.rules)
         given = model.emission_weight
+        are_auto(given, len(families))  # refuses a list of another length
         prices = Prices(
             or_auto(model.transition_weight, 1.0),
             np.ones(len(families))
