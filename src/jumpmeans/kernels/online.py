@@ -91,22 +91,22 @@ def _front(q, head, n, c):
 
 @njit(inline="always", **JIT)
 def _can_explain(cost, lam, X, counts, first_alive, jumps, reach):
-    """Whether any state can be reached within the gap that the row allows; reach : (M,) scratch."""
+    """Whether any state can be reached within the gap that the row allows; reach : (M,) jumps that it takes, scratch."""
     M = lam.shape[0]
     for s in range(M):
-        reach[s] = counts[COMPLETE, s] > 0 or first_alive[s]
-    for _ in range(jumps):
+        reach[s] = 0 if counts[COMPLETE, s] > 0 or first_alive[s] else -1
+    for jump in range(1, jumps + 1):
         grown = False
         for s in range(M):
-            if reach[s] and lam[s] > 0.0:
+            if 0 <= reach[s] < jump and (lam[s] > 0.0 or first_alive[s]):
                 for r in range(M):
-                    if X[s, r] < np.inf and not reach[r]:
-                        reach[r] = True
+                    if X[s, r] < np.inf and reach[r] < 0:
+                        reach[r] = jump
                         grown = True
         if not grown:
             break
     for s in range(M):
-        if reach[s] and cost[s] < np.inf:
+        if reach[s] >= 0 and cost[s] < np.inf:
             return True
     return False
 
@@ -137,7 +137,7 @@ def update_rows(
     K = queues.shape[3]
     D = np.empty(M)
     W = np.empty(M)
-    reach = np.empty(M, np.bool_)
+    reach = np.empty(M, np.int64)
     work = np.empty((2, M))
     ahead = np.empty(M)
     for i in range(first, slots.shape[0]):
