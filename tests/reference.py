@@ -101,14 +101,31 @@ DIVERGENCE = {
 # -------------------------------------------------------------------- decoder
 
 
-def brute_force(cost, end, lam, X, first_running, cand_time, cand_row):
-    """Least cost over every subset of the candidates and every sequence of states."""
+def lawful(starts, rows, tau, kinds):
+    """Whether jumps (times, and the first row of the new state) are where the kinds of rows let them be.
+
+    Before a transition (1) none but at its time, at an entry (2) one for sure, before a held row (3) none.
+    """
+    jumps = list(zip(starts[1:], rows[1:], strict=True))
+    for row, kind in enumerate(kinds):
+        here = [time for time, r in jumps if r == row]
+        if (kind == 1 and any(time != tau[row] for time in here)) or (kind == 3 and here):
+            return False
+        if kind == 2 and (not here or here[-1] != tau[row]):
+            return False
+    return True
+
+
+def brute_force(cost, end, lam, X, first_running, cand_time, cand_row, may=lambda starts, rows: True):
+    """Least cost over every subset of the candidates that `may` be and every sequence of states."""
     M = cost.shape[1]
     best, best_path = math.inf, None
     for n in range(len(cand_time) + 1):
         for chosen in itertools.combinations(range(len(cand_time)), n):
             starts = [0.0, *(float(cand_time[j]) for j in chosen)]
             rows = [0, *(int(cand_row[j]) for j in chosen)]
+            if not may(starts, rows):
+                continue
             for states in itertools.product(range(M), repeat=n + 1):
                 value = path_cost(states, starts, rows, cost, end, lam, X, first_running)
                 if value < best:
@@ -116,10 +133,10 @@ def brute_force(cost, end, lam, X, first_running, cand_time, cand_row):
     return best, best_path
 
 
-def decode(cost, end, lam, X, first_running, cand_time, cand_row, one_a_gap=False):
+def decode(cost, end, lam, X, first_running, cand_time, cand_row, one_a_gap=False, forced=()):
     """Best trajectory by the plain O(n²) recursion over all pairs of candidates: value and path.
 
-    one_a_gap : no two jumps before the same row.
+    one_a_gap : no two jumps before the same row. forced : candidates that no dwell may reach across.
     Every start carries its own sum of observation costs, so that nothing is ever subtracted.
     """
     L, M = cost.shape
@@ -144,6 +161,9 @@ def decode(cost, end, lam, X, first_running, cand_time, cand_row, one_a_gap=Fals
         value = W[:j] + seen[:j] + dwell
         if one_a_gap and not at_end:
             value[1:][np.asarray(cand_row)[: j - 1] == cand_row[j - 1]] = np.inf
+        crossed = [i + 1 for i in forced if i + 1 < j]
+        if crossed:
+            value[: max(crossed)] = np.inf
         from_start[j] = value.argmin(axis=0)
         D = value.min(axis=0)
         if not at_end:
@@ -459,4 +479,119 @@ def least_error(tau, end, log_density, pi, Q, prices, edges):
         if shown and pi[states[0]] > 0:
             jumps = sum(prices[a, b] for a, b in itertools.pairwise(states) if a != b)
             best = min(best, end + jumps - sum(right[k, s] for k, s in enumerate(states[:-1])))
+    return best
+
+
+# ----------------------------------------------------------- how a row was seen
+
+
+def steps_by_kind(tau, kinds, Q):
+    """Matrix that leads to each row from the one before, or from the window's start: msm's table, kind by kind.
+
+    Takes Q as it is, complex or with rows that do not sum to 0: derivatives by its entries are the integrals that
+    expected times and jumps are made of.
+    """
+    jump = np.where(np.eye(len(Q), dtype=bool), 0.0, Q)
+    steps, before = [], 0.0
+    for row, (time, kind) in enumerate(zip(tau, kinds, strict=True)):
+        held = np.diag(np.exp(np.diag(Q) * (time - before)))
+        if kind == 0 or (row == 0 and time == 0):
+            steps.append(expm(Q * (time - before)))
+        elif kind == 1:
+            steps.append(held @ (np.eye(len(Q)) + jump))
+        elif kind == 2:
+            steps.append(expm(Q * (time - before)) @ jump)
+        else:
+            steps.append(held)
+        before = time
+    return steps
+
+
+def likelihood_by_kind(tau, kinds, end, likelihood, pi, Q):
+    """Likelihood of one window: a product over its rows, summed over all states at all of them."""
+    v = np.asarray(pi)
+    for step, row in zip(steps_by_kind(tau, kinds, Q), likelihood, strict=True):
+        v = (v @ step) * row
+    return v @ expm(Q * (end - tau[-1])) @ np.ones(len(Q))
+
+
+def integrals_by_kind(tau, kinds, end, likelihood, pi, Q):
+    """(M, M) derivatives of the log-likelihood by the entries of Q (complex step), and those by the first states (M,).
+
+    Diagonal: expected times; off it, times q_ij: expected jumps. By π, times π: first states.
+    """
+    M, tiny = len(Q), 1e-30
+    base = likelihood_by_kind(tau, kinds, end, likelihood, pi, Q)
+    R = np.empty((M, M))
+    for i, j in itertools.product(range(M), repeat=2):
+        moved = Q.astype(complex)
+        moved[i, j] += tiny * 1j
+        R[i, j] = likelihood_by_kind(tau, kinds, end, likelihood, pi, moved).imag / tiny / base
+    first = [likelihood_by_kind(tau, kinds, end, likelihood, np.eye(M)[s] * pi, Q) / base for s in range(M)]
+    return R, np.array(first)
+
+
+def chances_by_kind(times, tau, kinds, log_density, pi, Q):
+    """(len(times), M) posterior at times that are no rows, by rows put there: held ones in barred gaps."""
+    later = np.searchsorted(tau, times)
+    all_times = np.concatenate([tau, times])
+    inside = [3 if k < len(tau) and kinds[k] in (1, 3) else 0 for k in later]
+    density = np.concatenate([log_density, np.zeros((len(times), len(pi)))])
+    order = np.argsort(all_times, kind="stable")
+    steps = steps_by_kind(all_times[order], np.concatenate([kinds, inside])[order], Q)
+    posterior = forward_backward(all_times[order], density[order], pi, steps)[0]
+    return posterior[np.argsort(order)[len(tau) :]]
+
+
+def times_by_kind(edges, tau, kinds, log_density, pi, Q, nodes=8):
+    """(cells, M) expected time in each state within each cell, by Gauss's rule; every row is an edge."""
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    times = (middle[:, None] + half[:, None] * x).ravel()
+    p = chances_by_kind(times, tau, kinds, log_density, pi, Q).reshape(len(half), nodes, len(pi))
+    return half[:, None] * np.einsum("n,cns->cs", w, p)
+
+
+def breaks_kind(states, starts, rows, tau, kinds):
+    """Why a trajectory contradicts how the rows were seen; None if it does not. A first row at 0 is a snapshot."""
+    jumps = list(zip(starts[1:], rows[1:], strict=True))
+    for row, (time, kind) in enumerate(zip(tau, kinds, strict=True)):
+        if kind == 0 or (row == 0 and time == 0):
+            continue
+        own = [start for start, first in jumps if first == row]
+        at_row = [start for start in own if start == time]
+        if kind == 2 and len(at_row) != 1:
+            return f"row {row} is entered by {len(at_row)} jumps"
+        if kind == 1 and len(own) > len(at_row):
+            return f"a jump in the barred gap before row {row}"
+        if kind == 3 and own:
+            return f"a jump before held row {row}"
+    return None
+
+
+def least_error_by_kind(tau, kinds, end, log_density, pi, Q, prices, edges):
+    """Least expected time in the wrong state plus prices over every path that jumps at the given edges or rows only."""
+    edges = np.unique(np.concatenate([[0.0], edges, tau, [end]]))
+    right = times_by_kind(edges, tau, kinds, log_density, pi, Q)
+    at_row = {int(np.searchsorted(edges, t)): k for k, t in enumerate(tau)}
+    later = np.searchsorted(tau, edges)
+    best = math.inf
+    for states in itertools.product(range(len(pi)), repeat=len(edges)):  # behind each edge; the last is a point
+        if pi[states[0]] == 0 and tau[0] > 0:
+            continue
+        cost = end
+        for k, s in enumerate(states):
+            row = at_row.get(k)
+            if row is not None and log_density[row, s] == -math.inf:
+                cost = math.inf
+            if k == 0:
+                continue
+            kind = kinds[later[k]] if later[k] < len(tau) else 0
+            jumped = s != states[k - 1]
+            if jumped and ((kind in (1, 3) and row is None) or (kind == 3 and row is not None)):
+                cost = math.inf
+            if not jumped and kind == 2 and row is not None:
+                cost = math.inf
+            cost += prices[states[k - 1], s] if jumped else 0.0
+        best = min(best, cost - sum(right[k, s] for k, s in enumerate(states[:-1])))
     return best

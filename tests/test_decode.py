@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.decode import SPREAD, best_path, place_candidates, spread_candidates, trace_back
-from jumpmeans.kernels.sweep import sweep_block
+from jumpmeans.kernels.decode import QUEUE, SPREAD, make_room, place_candidates, spread_candidates, trace_back
+from jumpmeans.kernels.sweep import Task, decode, sweep_block
 
 SEEDS = st.integers(0, 2**32 - 1)
 BATCH = 20
@@ -30,13 +30,17 @@ class Problem(NamedTuple):
 def solve(problem, one_a_gap=False):
     """Value and path of the fast decoder."""
     n, M = len(problem.cand_time), len(problem.lam)
-    from_start, from_state = np.empty((n + 1, M), np.int32), np.empty((n + 1, M), np.int16)
-    out = np.zeros(3, np.int64)
-    value = best_path(*problem, n, from_start, from_state, out, False, one_a_gap)
+    room = make_room(n + 1, M, QUEUE)
+    room.cand_time[:n], room.cand_row[:n] = problem.cand_time, problem.cand_row
+    blank = np.zeros(len(problem.cost))
+    into = np.ascontiguousarray(problem.X.T)
+    plain = np.zeros(len(problem.cost), np.int8)
+    task = Task(blank, blank > 0, plain, problem.end, problem.cost, problem.lam, into, problem.first_running, False)
+    value = decode(task, one_a_gap, n, room)
     if value == math.inf:
-        return value, out[2]
+        return value, room.found[2]
     states, starts, rows = np.empty(n + 1, np.int32), np.empty(n + 1), np.empty(n + 1, np.int32)
-    k = trace_back(problem.cand_time, problem.cand_row, from_start, from_state, out, states, starts, rows)
+    k = trace_back(room, states, starts, rows)
     return value, (states[:k].tolist(), starts[:k].tolist(), rows[:k].tolist())
 
 
@@ -364,7 +368,9 @@ def place(tau, end, jumps, base, per_gap, beam, seen=None):
     rows = np.array([r for _, r in jumps], np.int32)
     room = per_gap * (len(tau) + 1)
     cand_time, cand_row = np.full(room, np.nan), np.full(room, -1, np.int64)
-    n = place_candidates(tau, seen, end, times, rows, len(jumps), base, per_gap, beam, cand_time, cand_row)
+    n = place_candidates(
+        tau, seen, np.zeros(len(tau), np.int8), end, times, rows, len(jumps), base, per_gap, beam, cand_time, cand_row
+    )
     assert n <= room
     return cand_time[:n], cand_row[:n]
 
@@ -481,7 +487,7 @@ def test_candidates_spread_over_gaps():
     """From just behind the start of each gap to its end; one in a gap of an ulp."""
     tau = np.array([0.0, 1.0, np.nextafter(1.0, 2.0), 4.0])
     cand_time, cand_row = np.empty(5 * SPREAD), np.empty(5 * SPREAD, np.int64)
-    n = spread_candidates(tau, 4.0, cand_time, cand_row)
+    n = spread_candidates(tau, np.zeros(4, np.int8), 4.0, cand_time, cand_row)
     times, rows = cand_time[:n], cand_row[:n]
     assert np.all(np.diff(times) > 0)
     assert np.bincount(rows).tolist() == [0, SPREAD, 1, SPREAD]
@@ -529,22 +535,21 @@ def publish(p, base=1, per_gap=1, beam=0, rounds=100, path=None):
     L, M = p.cost.shape
     room = 1 + per_gap * (L - 1 + (p.tau[0] > 0) + (p.tau[-1] < p.end))
     states, starts, rows = np.zeros(room, np.int32), np.zeros(room), np.zeros(room, np.int32)
-    n_dwells = np.ones(1, np.int64)
-    if path is not None:
-        n_dwells[0] = len(path[0])
-        for array, part in zip((states, starts, rows), path, strict=True):
-            array[: len(part)] = part
+    kinds = (np.int32, np.float64, np.int32)
+    old = [np.array(part, kind) for part, kind in zip(path or ([0], [0.0], [0]), kinds, strict=True)]
+    offsets = np.zeros(2, np.int64)
     exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
     run_state, run_time, row_states = np.zeros((1, 2), np.int32), np.zeros((1, 2)), np.zeros(L, np.int32)
     search = (base, per_gap, beam, int(p.first_running), rounds, 0)
     where = sweep_block(
-        p.tau, p.seen, np.array([0, L]), np.array([p.end]), np.full(1, 2.0), p.cost, p.lam, p.X, search,
-        np.array([0, room]), states, starts, rows, n_dwells, row_states,
+        p.tau, p.seen, np.zeros(L, np.int8), np.array([0, L]), np.array([p.end]), np.full(1, 2.0),
+        p.cost, p.lam, p.X, search,
+        np.array([0, len(old[0])]), *old, offsets, states, starts, rows, row_states,
         exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
     if where[0] >= 0:
         return math.inf, None
-    n = n_dwells[0]
+    n = offsets[1]
     path = states[:n].tolist(), starts[:n].tolist(), rows[:n].tolist()
     lengths = np.diff([*path[1], p.end])
     complete = np.arange(n) < n - 1

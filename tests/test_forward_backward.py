@@ -26,7 +26,7 @@ def generator(off_diagonal):
 
 def transition(Q, t, side):
     """e^{Qt} row by row (side 0) or column by column (side 1), as the kernel carries vectors."""
-    rate, B, table, _ = power_tables(Q, float(t))
+    rate, B, table, *_ = power_tables(Q, float(t))
     M = len(Q)
     out, work = np.empty((M, M)), np.empty((2, M))
     for s in range(M):
@@ -39,7 +39,9 @@ def smooth(tau, log_density, pi, Q, offsets=None):
     offsets = np.array([0, n]) if offsets is None else offsets
     posterior, log_lik = np.full((n, M), np.nan), np.zeros(len(offsets) - 1)
     longest = float(np.max(np.abs(np.diff(tau, prepend=0.0))))
-    where = smooth_block(tau, offsets, log_density, pi, power_tables(Q, longest), posterior, log_lik)
+    where = smooth_block(
+        tau, np.zeros(n, np.int8), offsets, log_density, pi, power_tables(Q, longest), posterior, log_lik
+    )
     return posterior, log_lik, where.tolist()
 
 

@@ -57,9 +57,10 @@ def test_backward_samples_equal_enumeration(rng):
     probs /= probs.sum()
     row_states, jumps, time, first = np.zeros(4 * S, np.int64), np.zeros((M, M)), np.zeros(M), np.zeros(M)
     dwells, states, starts, rows, where = sample_block(
-        np.tile(tau, S), np.ones(4 * S, bool), np.arange(S + 1) * 4, np.full(S, 2.5), np.tile(lik, (S, 1)),
-        pi, np.ones(M), np.stack([B, B.T]), 0.0, np.arange(S + 1) * n, np.zeros(n * S, np.int32), np.tile(events, S),
-        rng, row_states, jumps, time, first,
+        np.tile(tau, S), np.zeros(4 * S, np.int8), np.ones(4 * S, bool), np.arange(S + 1) * 4, np.full(S, 2.5),
+        np.tile(lik, (S, 1)), pi, np.ones(M), np.stack([[B], [B.T]]), 0.0,
+        np.arange(S + 1) * n, np.zeros(n * S, np.int32), np.tile(events, S), np.zeros(n * S, np.int32), rng,
+        row_states, jumps, time, first,
     )  # fmt: skip
     assert where[0] == -1
     drawn = row_states.reshape(S, 4) @ M ** np.arange(4)[::-1]
@@ -81,7 +82,7 @@ def test_backward_samples_equal_enumeration(rng):
 
 def test_first_events_lie_at_the_rows():
     """Two sequences, of rows at 0, 2, 3 and at 1: the opening, then two events to each gap."""
-    dwells, event = events_at_rows(np.array([0.0, 2.0, 3.0, 1.0]), np.array([0, 3, 4]), 2)
+    dwells, event = events_at_rows(np.array([0.0, 2.0, 3.0, 1.0]), np.zeros(4, np.int8), np.array([0, 3, 4]), 2)
     assert dwells.tolist() == [0, 5, 8]
     assert event.tolist() == [0.0, 1.0, 2.0, 2.5, 3.0, 0.0, 0.5, 1.0]
 

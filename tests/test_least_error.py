@@ -34,8 +34,8 @@ def solve(tau, end, log_density, pi, Q, prices=None):
     prices = jump_prices(Q) if prices is None else prices
     longest = float(np.diff(np.concatenate([[0.0], tau, [end]])).max())
     where, counts, states, starts, rows, row_states, cost = least_error_block(
-        tau, np.array([0, len(tau)]), np.array([float(end)]), log_density, np.asarray(pi, float),
-        power_tables(Q, longest), prices, jumps_needed(np.isfinite(prices)),
+        tau, np.zeros(len(tau), np.int8), np.array([0, len(tau)]), np.array([float(end)]), log_density,
+        np.asarray(pi, float), power_tables(Q, longest), prices, jumps_needed(np.isfinite(prices)),
     )  # fmt: skip
     if where[0] < 0:
         check_layout(tau, end, log_density, pi, prices, states, starts, rows, row_states)
@@ -255,7 +255,7 @@ def least_error(process, panel, scale=1.0):
     prices = jump_prices(process.rate_matrix)
     prices[np.isfinite(prices)] *= scale
     where, counts, states, starts, rows, _, _ = least_error_block(
-        block.tau, block.offsets, block.ends, process.emission.unit_log_density(block.x),
+        block.tau, block.row_kinds, block.offsets, block.ends, process.emission.unit_log_density(block.x),
         process.initial_probs, tables, prices, jumps_needed(np.isfinite(prices)),
     )  # fmt: skip
     assert where.tolist() == [-1, -1]

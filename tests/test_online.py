@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jumpmeans as jm
+import reference
 
 PAIR = jm.Process([0.1, 0.2], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0.0, 5.0], sds=1.0))
 CHAIN = jm.Process.from_generator({"well": {"ill": 0.3}, "ill": {"well": 0.1, "dead": 0.2}})

@@ -6,7 +6,16 @@ from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .errors import InfeasibleError, MissingExtraError, PanelError
 from .estimators import InfiniteJumpMeans, JumpMeans
-from .evaluation import alarm_rates, bootstrap, hold_out, reconstruction_error, state_path, tune
+from .evaluation import (
+    alarm_rates,
+    bootstrap,
+    hold_out,
+    likelihood_ratio,
+    pearson_test,
+    reconstruction_error,
+    state_path,
+    tune,
+)
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
@@ -33,6 +42,8 @@ __all__ = [
     "emissions",
     "engines",
     "hold_out",
+    "likelihood_ratio",
+    "pearson_test",
     "plots",
     "read_panel",
     "reconstruction_error",

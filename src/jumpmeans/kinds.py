@@ -7,3 +7,5 @@ HELD: the state of the row before holds on; a time of interest inside the gap be
 """
 
 SNAPSHOT, TRANSITION, ENTRY, HELD = 0, 1, 2, 3
+NAMES = ("snapshot", "transition", "entry", "held")
+"""What tables call them, by code."""

@@ -16,6 +16,7 @@ from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
+from ..estimators.last_value import check_at_fit
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
 from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
 from ..fit.information import observed_information
@@ -156,7 +157,7 @@ class EM(ReadOut):
         if given is None:
             check_distinct(panel, blank, x)
         moves = (self.structure or Structure()).allowed_moves(labels)
-        task = Task.of(Sequences.of(get_engine(self.engine), panel, x), moves, blank, x, panel)
+        task = Task.of(Sequences.of(get_engine(self.engine), panel, x, labels), moves, blank, x, panel)
         climbs = []
         for k in range(1 if given is not None or blank.is_direct else self.n_init):
             if given is not None:
@@ -182,6 +183,7 @@ class EM(ReadOut):
                 process = replace(process, states=labels)
         self.process_, self.states_ = process, process.states
         self._occupancy_ = Occupancy.of(panel, time, visits)
+        self._last_value_ = check_at_fit(self, panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
         if warn_if_endless(process, shortest):

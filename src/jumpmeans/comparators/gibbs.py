@@ -151,7 +151,7 @@ class Gibbs(SampledReadOut):
         panel = as_panel(panel)
         wide, copies = copied(panel, "Gibbs")
         labels, blank = states_and_emission(wide, self.emission, self.n_states, self.states, "auto")
-        block = Block.of(wide, blank.encode(wide))
+        block = Block.of(wide, blank.encode(wide), labels)
         sequences = Sequences.hold(get_engine(self.engine), block)
         gap = typical_gap(wide)
         priors = Priors(

@@ -44,7 +44,7 @@ class SampledReadOut(ReadOut):
     def _smoothed(self, panel: Panel) -> Iterator[tuple[Process, Floats]]:
         """Each kept sample with its posterior (n, M) of the rows."""
         processes = list(self._processes())
-        sequences = Sequences.of(get_engine(self.engine), panel, processes[0].emission.encode(panel))
+        sequences = Sequences.of(get_engine(self.engine), panel, processes[0].emission.encode(panel), self.states_)
         for k in track(len(processes), f"{type(self).__name__} read-out"):
             with explained(panel, "the sampled process"):
                 posterior = sequences.smooth(processes[k])[0]
@@ -106,7 +106,7 @@ class SampledReadOut(ReadOut):
         if criterion == "time":
             return super()._dwells(panel, criterion)
         process = self._last_process()
-        sequences = Sequences.of(get_engine(self.engine), panel, process.emission.encode(panel))
+        sequences = Sequences.of(get_engine(self.engine), panel, process.emission.encode(panel), self.states_)
         paths = sequences.begin_paths(np.random.default_rng(self._seed_), jumps_needed(process.transition_probs > 0))
         with explained(panel, "the fitted process"):
             for k in range(DECODE_SWEEPS):

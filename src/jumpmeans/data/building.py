@@ -12,12 +12,16 @@ from ..errors import PanelError, first_few, nearest, shorten
 from .clock import Clock, encode_times
 from .columns import all_integers, read_keys, read_numbers, read_values
 from .frames import BACKENDS
+from .known import check_sets, read_kinds, read_known
 from .layout import Layout
 from .times import read_times
 
 
 class Columns(NamedTuple):
-    """What a panel is made of, in the caller's order of rows; the optional ones are constant within an id."""
+    """What a panel is made of, in the caller's order of rows; weights to end_times are constant within an id.
+
+    sets : {label: states}, what labels among the values and true_states mean.
+    """
 
     times: Any
     values: Sequence[Any]
@@ -27,23 +31,31 @@ class Columns(NamedTuple):
     groups: Any = None
     start_times: Any = None
     end_times: Any = None
+    kinds: Any = None
+    true_states: Any = None
+    sets: Any = None
 
 
 class Roles(NamedTuple):
-    """Names of the columns of a table by what they are for."""
+    """Names of the columns of a table by what they are for, and which labels among them mean several states."""
 
-    id: str
-    time: str
-    value: tuple[str, ...]
-    weight: str | None
-    group: str | None
-    start: str | None
-    end: str | None
+    id: str = "id"
+    time: str = "time"
+    value: tuple[str, ...] = ("value",)
+    weight: str | None = None
+    group: str | None = None
+    start: str | None = None
+    end: str | None = None
+    kind: str | None = None
+    true_state: str | None = None
+    sets: Mapping[Any, Any] | None = None
 
     @classmethod
-    def named(cls, *, value: Any, **roles: Any) -> Roles:
+    def named(cls, *, value: Any = "value", **roles: Any) -> Roles:
         """Roles with names that are strings, and at least one column of values."""
         for role, name in roles.items():
+            if role == "sets":
+                continue
             if not isinstance(name, str) and (name is not None or role in ("id", "time")):
                 raise PanelError(f"{role} must be the name of a column, a string, got {name!r}; rename the column.")
         values = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else None
@@ -55,7 +67,7 @@ class Roles(NamedTuple):
 
     def names(self) -> list[str]:
         """The names in use, each once."""
-        optional = (self.weight, self.group, self.start, self.end)
+        optional = (self.weight, self.group, self.start, self.end, self.kind, self.true_state)
         return list(dict.fromkeys([self.id, self.time, *self.value, *(name for name in optional if name is not None)]))
 
     def check(self, known: Sequence[Any]) -> None:
@@ -81,6 +93,9 @@ class Roles(NamedTuple):
             groups=column(self.group),
             start_times=column(self.start),
             end_times=column(self.end),
+            kinds=column(self.kind),
+            true_states=column(self.true_state),
+            sets=self.sets,
         )
 
 
@@ -109,7 +124,9 @@ def build(columns: Columns) -> dict[str, Any]:
         clock = Clock(np.fmin.reduce(stamps), zone)
         stamps = clock.days(stamps)
     times = stamps[rows]
-    encoded = [read_values(x, name) for x, name in zip(columns.values, columns.names, strict=True)]
+    sets = check_sets(columns.sets)
+    encoded = [read_values(x, name, sets) for x, name in zip(columns.values, columns.names, strict=True)]
+    known, state_sets = read_known(columns.values, columns.true_states, sets)
     fields = {
         "times": times,
         "values": np.column_stack([x for x, _ in encoded])[rows],
@@ -124,6 +141,9 @@ def build(columns: Columns) -> dict[str, Any]:
         "categories": tuple(labels for _, labels in encoded),
         "integer": tuple(labels is None and all_integers(x) for x, labels in encoded),
         "clock": clock,
+        "kinds": None if columns.kinds is None else read_kinds(columns.kinds)[rows],
+        "known": None if known is None else known[rows],
+        "state_sets": state_sets,
     }
     if columns.weights is not None:
         fields["weights"] = layout.per_sequence(read_numbers(columns.weights, "weights"), "weights")
@@ -138,7 +158,7 @@ def build(columns: Columns) -> dict[str, Any]:
 
 
 def _check_sizes(columns: Columns) -> None:
-    optional = {name: x for name, x in zip(columns._fields[4:], columns[4:], strict=True) if x is not None}
+    optional = {name: x for name, x in zip(columns._fields[4:-1], columns[4:-1], strict=True) if x is not None}
     given = {"ids": columns.ids, "times": columns.times} | optional
     sizes = set(map(len, columns.values))
     for name, x in given.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Hashable, Iterator
 from decimal import Decimal
 from itertools import pairwise
 from numbers import Integral, Real
@@ -191,12 +191,15 @@ def read_keys(column: Any, name: str) -> tuple[AnyArray, Ints]:
     return keys, np.fromiter(map(index.__getitem__, items), np.int64, len(items))
 
 
-def read_values(column: Any, name: str) -> tuple[Floats, AnyArray | None]:
-    """Numbers and None, or indices into labels and the labels; NaN is missing.
+def read_values(column: Any, name: str, aside: Container[Any] = ()) -> tuple[Floats, AnyArray | None]:
+    """Numbers and None, or indices into labels and the labels; NaN is missing, and so are entries set `aside`.
 
     Labels stand in the order that the column declares (an ordered category), else sorted.
     """
     array = read_column(column, f"column {name!r}")
+    if aside:
+        array = array.astype(object)
+        array[[isinstance(x, Hashable) and x in aside for x in array.tolist()]] = None
     if array.dtype.kind in "mM":
         raise PanelError(f"values must be numbers or labels, got dates or durations in column {name!r}.")
     order = declared_order(column)

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Ints
+from ..arrays import Bools, Ints
 from ..errors import PanelError
+from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from .columns import all_integers
 from .layout import find_sequences
+from .table import Table
 
 if TYPE_CHECKING:
     from .panel import Panel
 
-PER_ROW = ("times", "values")
+PER_ROW = ("times", "values", "kinds", "known")
 PER_SEQUENCE = ("ids", "start_times", "end_times", "weights", "groups")
 
 
@@ -45,12 +47,48 @@ def head(panel: Panel, n: int) -> Panel:
     return dataclasses.replace(panel, **taken, end_times=np.where(lengths < panel.lengths, last, panel.end_times))
 
 
+def from_first_seen(panel: Panel) -> tuple[Panel, Bools]:
+    """Panel of the rows from the first of each sequence that tells anything, where its window then begins.
+
+    Also (S,) whether there is such a row; a sequence without any stays as it is.
+    """
+    rows = np.flatnonzero(panel.observed)
+    place = np.searchsorted(rows, panel.offsets)
+    seen = place[1:] > place[:-1]
+    first = panel.offsets[:-1].copy()
+    first[seen] = rows[place[:-1][seen]]
+    taken = _take(panel, first, panel.offsets[1:] - first)
+    starts = np.where(seen, taken["times"][taken["offsets"][:-1]], panel.start_times)
+    return dataclasses.replace(panel, **taken, start_times=starts), seen
+
+
+def state_table(panel: Panel, column: int | str) -> Table:
+    """Weighted number of successive values of each pair of labels."""
+    labels = panel.labels(column)
+    d = panel.columns.index(column) if isinstance(column, str) else column
+    if panel.categories[d] is None and not panel.integer[d]:
+        raise PanelError(
+            f"states must be labels or whole numbers to be counted, got other numbers in column {panel.columns[d]!r}; "
+            "count the states of a model: trajectories_.jump_counts()."
+        )
+    x = panel.values[:, d]
+    rows = np.flatnonzero(np.isfinite(x))
+    codes = x[rows] if panel.categories[d] is not None else np.searchsorted(labels, x[rows])
+    sequence = panel.sequence_index[rows]
+    same = sequence[1:] == sequence[:-1]
+    counts = np.zeros((len(labels), len(labels)))
+    pairs = codes[:-1][same].astype(np.int64), codes[1:][same].astype(np.int64)
+    np.add.at(counts, pairs, panel.weights[sequence[1:][same]])
+    return Table(counts, labels, labels, "from", "to", "number of successive rows")
+
+
 def _take(panel: Panel, first: Ints, lengths: Ints) -> dict[str, Any]:
     """What belongs to rows, for sequences of the given first rows and lengths; rows are numbered anew."""
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     rows = np.arange(offsets[-1])
     source = rows + np.repeat(first - offsets[:-1], lengths)
-    return {name: getattr(panel, name)[source] for name in PER_ROW} | {"offsets": offsets, "rows": rows}
+    taken = {name: x[source] for name in PER_ROW if (x := getattr(panel, name)) is not None}
+    return taken | {"offsets": offsets, "rows": rows}
 
 
 def with_values(panel: Panel, values: Any) -> Panel:
@@ -63,6 +101,19 @@ def with_values(panel: Panel, values: Any) -> Panel:
             raise PanelError(f"column {name!r} must hold indices into its {len(categories)} labels.")
     integer = tuple(flag and all_integers(x) for flag, x in zip(panel.integer, values.T, strict=True))
     return dataclasses.replace(panel, values=values, integer=integer)
+
+
+def blank(panel: Panel, rows: Ints) -> Panel:
+    """The same panel with nothing told of some rows but their times."""
+    values = panel.values.copy()
+    values[rows] = np.nan
+    told = {}
+    # as a blank snapshot a row bars nothing, so the jump that it told of may still be at its time
+    for name, nothing in (("kinds", SNAPSHOT), ("known", -1)):
+        if (x := getattr(panel, name)) is not None:
+            told[name] = x.copy()
+            told[name][rows] = nothing
+    return dataclasses.replace(with_values(panel, values), **told)
 
 
 def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
@@ -78,7 +129,7 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
     merged = np.concatenate([panel.times, asked_times])
     order = np.lexsort((merged, sequence))  # stable: an old row comes before a request for its time
     new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (np.diff(sequence[order]) > 0) | (np.diff(merged[order]) > 0)
+    new[1:] = (np.diff(sequence[order]) > 0) | (np.diff(merged[order]) > 0) | (order[1:] < n)
     index = np.empty(len(order), dtype=np.int64)
     index[order] = np.cumsum(new) - 1
     kept = order[new]
@@ -90,6 +141,20 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
     values[~added] = panel.values[kept[~added]]
     offsets = np.concatenate([[0], np.cumsum(np.bincount(sequence[kept]))])
     kept_times = merged[kept]
+    more: dict[str, Any] = {}
+    if panel.known is not None:
+        more["known"] = np.full(len(kept), -1)
+        more["known"][~added] = panel.known[kept[~added]]
+    if panel.kinds is not None:
+        kinds = np.append(panel.kinds, SNAPSHOT)
+        # a window that begins earlier is not one in which the first state held
+        first = panel.offsets[:-1][kept_times[offsets[:-1]] < panel.start_times]
+        kinds[first] = np.where(kinds[first] == ENTRY, ENTRY, SNAPSHOT)
+        # behind an added row comes the old one of its gap; where that gap is barred, the added row changes nothing
+        later = np.searchsorted(np.flatnonzero(~added), np.arange(len(kept)))
+        same = np.append(sequence[:n], -1)[later] == sequence[kept]
+        barred = same & ((kinds[later] == TRANSITION) | (kinds[later] == HELD))
+        more["kinds"] = np.where(added, np.where(barred, HELD, SNAPSHOT), kinds[later])
     wide = dataclasses.replace(
         panel,
         times=kept_times,
@@ -98,6 +163,7 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
         start_times=np.minimum(panel.start_times, kept_times[offsets[:-1]]),
         end_times=np.maximum(panel.end_times, kept_times[offsets[1:] - 1]),
         rows=rows,
+        **more,
     )
     return wide, index[n:]
 

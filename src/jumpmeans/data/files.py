@@ -17,6 +17,7 @@ from typing import Any
 from ..arrays import AnyArray
 from ..errors import MissingExtraError, PanelError, nearest
 from .building import Roles, build
+from .known import check_sets
 from .panel import Panel
 from .text import Fields, key_column, number_column, time_column, value_column
 
@@ -29,17 +30,8 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def read_panel(
-    path: str | PathLike[str],
-    *,
-    id: str = "id",
-    time: str = "time",
-    value: str | Sequence[str] = "value",
-    weight: str | None = None,
-    group: str | None = None,
-    start: str | None = None,
-    end: str | None = None,
-    missing: Sequence[str] | None = None,
-) -> Panel:
+    path: str | PathLike[str], *, missing: Sequence[str] | None = None, **columns: Any
+) -> Panel:  # fmt: skip
     r"""Panel of a file in long format: one row per observation.
 
     Parameters
@@ -47,19 +39,12 @@ def read_panel(
     path : str or path
         A text file in UTF-8, its fields between commas (``.csv``, ``.csv.gz``) or tabs (``.tsv``, ``.tsv.gz``),
         or a Parquet file (``.parquet``).
-    id, time : str
-        Columns of ids and of times. Times that are not numbers are read as ISO dates. Ids of a text file
-        are integers if all of them are written as integers; ids such as 007 stay strings.
-    value : str or list of str
-        One or more columns of values: numbers, or labels. A column of a text file holds numbers if every field
-        that is not empty is written as one; leading zeros make a code, so a column with 01 in it holds labels, and
-        01, 1 and 001 are three of them. Labels stay as they are written, NA, None and null too.
-    weight, group, start, end : str, optional
-        Columns that are constant within an id: the weight of the sequence, its group, and its window.
     missing : list of str, optional
         What stands for a missing value in a text file besides an empty field, for example ``["NA"]``. Left out,
         NA, None, null and the like are refused where all other fields of a column of values are numbers (NaN is
         a missing number).
+    columns : id, time, value, weight, group, start, end, kind, true_state, sets
+        As in `Panel.from_frame`.
 
     Returns
     -------
@@ -75,6 +60,13 @@ def read_panel(
     MissingExtraError
         If pyarrow is not installed and the file is a Parquet file.
 
+    Notes
+    -----
+    Times of a text file that are not numbers are read as ISO dates. Ids are integers if all of them are written as
+    integers; ids such as 007 stay strings. A column of values holds numbers if every field that is not empty (nor the
+    label of a set) is written as one; leading zeros make a code, so a column with 01 in it holds labels, and 01, 1 and
+    001 are three of them. Labels stay as they are written, NA, None and null too.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -86,7 +78,7 @@ def read_panel(
     >>> panel.ids, panel.times
     (array(['007'], dtype=object), array([ 0., 45.]))
     """
-    roles = Roles.named(id=id, time=time, value=value, weight=weight, group=group, start=start, end=end)
+    roles = Roles.named(**columns)
     path = Path(path)
     if not path.is_file():
         others = (other.name for other in path.parent.iterdir()) if path.parent.is_dir() else ()
@@ -117,6 +109,7 @@ def _read_text(path: Path, delimiter: str, roles: Roles, missing: Sequence[str] 
     if not fields[roles.id]:
         raise PanelError(f"{str(path)!r} must have at least one row below its header, got none.")
     blank = {"", *(missing or ())}
+    apart = {str(label): label for label in check_sets(roles.sets)}
     columns: dict[str, AnyArray] = {}
     for name, written in fields.items():
         column: Fields = [None if x in blank else x for x in written]
@@ -124,8 +117,10 @@ def _read_text(path: Path, delimiter: str, roles: Roles, missing: Sequence[str] 
             columns[name] = key_column(column)
         elif name in (roles.time, roles.start, roles.end):
             columns[name] = time_column(column)
-        elif name in roles.value:
-            columns[name] = value_column(column, name, decided=missing is not None)
+        elif name == roles.kind:
+            columns[name] = value_column(column, name, decided=True)
+        elif name in (*roles.value, roles.true_state):
+            columns[name] = value_column(column, name, decided=missing is not None, apart=apart)
         else:
             columns[name] = number_column(column, "weights")
     return columns

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import AnyArray
 from ..errors import MissingExtraError, PanelError
+from ..kinds import NAMES
 
 if TYPE_CHECKING:
     from .panel import Panel
@@ -52,6 +53,11 @@ def panel_frame(panel: Panel) -> Any:
         extra["start"] = panel.decode_times(panel.start_times[sequence])
     if np.any(panel.end_times != panel.times[panel.offsets[1:] - 1]):
         extra["end"] = panel.decode_times(panel.end_times[sequence])
+    if panel.kinds is not None:
+        extra["kind"] = np.array(NAMES, dtype=object)[panel.kinds]
+    if panel.known is not None:
+        names = np.array([*(known.name for known in panel.state_sets), None], dtype=object)
+        extra["true_state"] = names[panel.known]
     values: dict[str, AnyArray] = {}
     for d, name in enumerate(panel.columns):
         if name in own or name in extra or name in values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,16 @@ import numpy.typing as npt
 
 from ..arrays import AnyArray, Bools, Floats, Ints
 from ..errors import PanelError, first_few, nearest
+from ..kinds import ENTRY, TRANSITION
 from . import deriving
 from .building import Columns, Roles, build, open_frame
 from .clock import Clock, encode_times
 from .columns import read_table
 from .frames import panel_frame
+from .known import Kinds, StateSet, allowed_states, tidy_kinds
 from .layout import Layout
 from .rules import check_panel
+from .table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +60,13 @@ class Panel:
         How dates became numbers, None for times that were numbers or durations.
     frame_backend : str or None
         The kind of frame the panel was made of, 'pandas', 'polars' or 'pyarrow'; frames come out in the same kind.
+    kinds : ndarray of int8, shape (n,), or None
+        How each row was seen, by the codes of `jumpmeans.kinds`; None: all as snapshots. With a window that begins at
+        its first row, a sequence has nothing that this row could tell of: it is a snapshot, whatever it was called.
+    known : ndarray of int64, shape (n,), or None
+        Index into `state_sets` of the states that a row is known to be in one of, -1 where nothing is known.
+    state_sets : tuple of StateSet
+        Name and states of each: those that a label means, or the one that is known.
 
     Examples
     --------
@@ -81,6 +91,9 @@ class Panel:
     integer: tuple[bool, ...]
     clock: Clock | None = None
     frame_backend: str | None = None
+    kinds: Kinds | None = None
+    known: Ints | None = None
+    state_sets: tuple[StateSet, ...] = ()
 
     # ------------------------------------------------------------------ making
 
@@ -96,6 +109,9 @@ class Panel:
         group: str | None = None,
         start: str | None = None,
         end: str | None = None,
+        kind: str | None = None,
+        true_state: str | None = None,
+        sets: Mapping[Any, Sequence[Any]] | None = None,
     ) -> Panel:
         """Panel of a long table: one row per observation.
 
@@ -111,6 +127,17 @@ class Panel:
             as they are, so '01' and '1' are two. Ordered categories keep their order; other labels are sorted.
         weight, group, start, end : str, optional
             Columns that are constant within an id: the weight of the sequence, its group, and its window.
+        kind : str, optional
+            Column that says how each row was seen. "snapshot" (1 in msm's obstype, and what a missing entry means): the
+            state at this instant, and no word of what happened since the row before. "transition" (2): the state of
+            the row before held until this instant and then became this one, or stayed. "entry" (3): this state was
+            entered at this instant, from one unknown, as with dates of death. Such a row may have the time of the row
+            before it.
+        true_state : str, optional
+            Column of states that are known, empty elsewhere; for hidden states, or where the values do not tell.
+        sets : dict, optional
+            Labels among the values (or true states) that mean one of several states, ``{"alive": ["well", "ill"]}``.
+            Their rows have no value, but a state that is known to be one of these.
 
         Returns
         -------
@@ -127,8 +154,22 @@ class Panel:
         >>> visits = pd.DataFrame({"patient": ["a", "a", "b"], "day": [0, 30, 0], "edss": [2.0, None, 4.5]})
         >>> Panel.from_frame(visits, id="patient", time="day", value="edss")
         Panel(2 sequences, 3 rows, times 0 to 30, values of 'edss', 1 row without a value)
+
+        Deaths are known to the day, and of the last patient only that he was alive:
+
+        >>> visits = pd.DataFrame({
+        ...     "patient": ["a", "a", "b", "b"], "day": [0, 30, 0, 90],
+        ...     "state": ["well", "dead", "ill", "alive"], "how": ["snapshot", "entry", "snapshot", "snapshot"],
+        ... })
+        >>> Panel.from_frame(
+        ...     visits, id="patient", time="day", value="state", kind="how", sets={"alive": ["well", "ill"]}
+        ... )
+        Panel(2 sequences, 4 rows, times 0 to 90, values of 'state', 1 row without a value, 1 entry, 1 row by a set)
         """
-        roles = Roles.named(id=id, time=time, value=value, weight=weight, group=group, start=start, end=end)
+        roles = Roles.named(
+            id=id, time=time, value=value, weight=weight, group=group, start=start, end=end,
+            kind=kind, true_state=true_state, sets=sets,
+        )  # fmt: skip
         table, backend = open_frame(frame)
         roles.check(table.columns)
         return cls(**build(roles.pick(table)), frame_backend=backend)
@@ -144,6 +185,9 @@ class Panel:
         groups: Any = None,
         start_times: Any = None,
         end_times: Any = None,
+        kinds: Any = None,
+        true_states: Any = None,
+        sets: Mapping[Any, Sequence[Any]] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Panel:
         """Panel of arrays with one entry per observation.
@@ -158,6 +202,10 @@ class Panel:
             Integers or strings: the sequence of each row.
         weights, groups, start_times, end_times : array_like, shape (n,), optional
             Constant within an id: the weight of the sequence, its group, and its window.
+        kinds, true_states : array_like, shape (n,), optional
+            How each row was seen, and its state where that is known, as in `from_frame`.
+        sets : dict, optional
+            Labels that mean one of several states, as in `from_frame`.
         columns : sequence of str, length D, optional
             Names of the columns of values; by default 'value', or 'value_0', 'value_1' and so on.
 
@@ -175,7 +223,9 @@ class Panel:
         names = columns or (["value"] if D == 1 else [f"value_{d}" for d in range(D)])
         if len(names) != D:
             raise PanelError(f"columns must name the {D} columns of values, got {len(names)} names.")
-        return cls(**build(Columns(times, table, ids, names, weights, groups, start_times, end_times)))
+        return cls(**build(Columns(
+            times, table, ids, names, weights, groups, start_times, end_times, kinds, true_states, sets
+        )))  # fmt: skip
 
     def __post_init__(self) -> None:
         for name in ("times", "values", "start_times", "end_times", "weights"):
@@ -185,6 +235,10 @@ class Panel:
         self._freeze("ids")
         if self.groups is not None:
             self._freeze("groups")
+        if self.known is not None:
+            self._freeze("known", np.int64)
+        if self.kinds is not None:
+            object.__setattr__(self, "kinds", tidy_kinds(self))
         for labels in self.categories:
             if labels is not None:
                 labels.flags.writeable = False
@@ -234,9 +288,30 @@ class Panel:
         return self.layout.sequence_index
 
     def gaps(self) -> tuple[Floats, Floats]:
-        """(n - S,) times between successive rows of the same sequence, and (n - S,) the weight of each."""
+        """(k,) times between successive rows of the same sequence that are not at one instant; (k,) weight of each."""
         later = self.layout.later_rows
+        later = later[self.times[later] > self.times[later - 1]]
         return self.times[later] - self.times[later - 1], self.weights[self.sequence_index[later]]
+
+    @property
+    def sets(self) -> dict[Any, tuple[Any, ...]]:
+        """Labels that mean one of several states, as `from_frame` takes them."""
+        return {name: states for name, states in self.state_sets if states != (name,)}
+
+    def allowed_states(self, labels: AnyArray) -> Bools | None:
+        """States that each row is known to be in one of.
+
+        Parameters
+        ----------
+        labels : ndarray, shape (M,)
+            Labels of the states of a model; what rows are known to be in must be among them.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, M), or None
+            All of them for a row of which nothing is known; None if that is so of every row.
+        """
+        return allowed_states(self, labels)
 
     def relative_times(self) -> Floats:
         """Times since the start of the window of the own sequence, shape (n,)."""
@@ -333,9 +408,28 @@ class Panel:
         -------
         pandas, polars or pyarrow table
             Of the kind that the panel was made of, else of the first of these that is installed. Columns id, time
-            and the values; weight, group, start and end where they say anything.
+            and the values; weight, group, start, end, kind and true_state where they say anything. The last of these
+            has the labels of sets too: `from_frame` with ``sets=panel.sets`` reads them again.
         """
         return panel_frame(self)
+
+    def state_table(self, column: int | str = 0) -> Table:
+        """How often each label followed each other one at the next row with a value, by weight.
+
+        Parameters
+        ----------
+        column : int or str
+            Position or name of a column of labels or whole numbers.
+
+        Examples
+        --------
+        >>> Panel.from_arrays([0, 1, 2, 0, 1], ["a", "a", "b", "b", None], ids=[1, 1, 1, 2, 2]).state_table()
+        number of successive rows
+        from / to  a  b
+        a          1  1
+        b          0  0
+        """
+        return deriving.state_table(self, column)
 
     def _column(self, column: int | str) -> int:
         if not isinstance(column, str):
@@ -361,6 +455,21 @@ class Panel:
         Panel
         """
         return deriving.with_values(self, values)
+
+    def blank(self, rows: Any) -> Panel:
+        """The same panel with nothing told of some rows but their times: neither values nor states nor moves.
+
+        Parameters
+        ----------
+        rows : array_like of int, shape (k,), or of bool, shape (n,)
+            In the order of the panel.
+
+        Returns
+        -------
+        Panel
+            What the other rows tell stays true: a later "transition" tells of the time since the blank row.
+        """
+        return deriving.blank(self, np.asarray(rows))
 
     def insert_times(self, ids: Any, times: Any) -> tuple[Panel, Ints]:
         """The panel with rows added at given times, their values missing.
@@ -405,6 +514,23 @@ class Panel:
     def __len__(self) -> int:
         return self.n_sequences
 
+    @property
+    def shape(self) -> tuple[int]:
+        """(S,): to tools that split data, such as scikit-learn's, a panel is an array of sequences."""
+        return (self.n_sequences,)
+
+    def __getitem__(self, key: Any) -> Panel:
+        """Panel of some of the sequences, by position: a number, a slice, numbers or booleans."""
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # as arrays of any shape are indexed
+            key = key[0]
+        return deriving.select(self, np.atleast_1d(key) if not isinstance(key, slice) else key)
+
+    def __iter__(self) -> Iterator[Panel]:
+        return (self[i] for i in range(self.n_sequences))
+
+    def __array__(self, *_: Any, **__: Any) -> AnyArray:
+        raise TypeError("a panel is no array of numbers; its arrays are .times and .values.")
+
     def __repr__(self) -> str:
         parts = [
             _count(self.n_sequences, "sequence"),
@@ -415,6 +541,11 @@ class Panel:
         missing = self.n_observations - int(self.observed.sum())
         if missing:
             parts.append(f"{_count(missing, 'row')} without a value")
+        for code, noun in ((TRANSITION, "transition"), (ENTRY, "entry")):
+            if self.kinds is not None and np.any(self.kinds == code):
+                parts.append(_count(int(np.sum(self.kinds == code)), noun))
+        if self.known is not None:
+            parts.append(f"{_count(int(np.sum(self.known >= 0)), 'row')} by a set")
         return f"Panel({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -422,4 +553,5 @@ class Panel:
 
 
 def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
+    many = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n} {noun if n == 1 else many}"

@@ -8,14 +8,20 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 from ..errors import PanelError
+from ..kinds import ENTRY, TRANSITION
 
 if TYPE_CHECKING:
     from .panel import Panel
 
 
+# Weights count copies: sums of more of them, times readings, would leave what floats hold.
+LARGEST_WEIGHT = 1e100
+
+
 def check_panel(panel: Panel) -> None:
     """Refuse a panel that breaks a rule."""
     _check_times(panel)
+    _check_kinds(panel)
     _check_windows(panel)
     _check_values(panel)
     _check_weights(panel)
@@ -35,7 +41,8 @@ def _check_times(panel: Panel) -> None:
     if bad.size:
         before, now = times[bad[0] - 1 : bad[0] + 1]
         if now == before:
-            got, remedy = f"{panel.show_time(now)} twice", "keep one of the two rows, or merge them"
+            got = f"{panel.show_time(now)} twice"
+            remedy = "keep one of the two rows, merge them, or say by kind= that the later one tells of a move"
         else:
             got = f"{panel.show_time(now)} after {panel.show_time(before)}"
             remedy = "sort the rows by time within each id"
@@ -79,15 +86,36 @@ def _check_values(panel: Panel) -> None:
 
 
 def _check_weights(panel: Panel) -> None:
-    bad = ~((panel.weights > 0) & np.isfinite(panel.weights))
+    bad = ~((panel.weights > 0) & (panel.weights <= LARGEST_WEIGHT))
     if bad.any():
         raise PanelError(
-            f"weights must be finite and positive, got {panel.weights[bad][0]} at "
+            f"weights must be positive and at most {LARGEST_WEIGHT:g}, got {panel.weights[bad][0]} at "
             f"{panel.layout.where(panel.offsets[:-1][bad])}; drop the rows of a sequence that should not count."
         )
 
 
-def _not_rising(panel: Panel, x: Floats) -> Ints:
-    """Rows whose entry is not above that of the row before it in the same sequence."""
+def _check_kinds(panel: Panel) -> None:
+    if panel.kinds is None:
+        return
     later = panel.layout.later_rows
-    return later[x[later] <= x[later - 1]]
+    entry = panel.kinds == ENTRY
+    bad = later[(panel.times[later] == panel.times[later - 1]) & entry[later] & entry[later - 1]]
+    if bad.size:
+        raise PanelError(
+            f"two states must not be entered at one instant, got {panel.show_time(panel.times[bad[0]])} twice at "
+            f"{panel.layout.where(bad)}; drop the first of them, or move it to an earlier time."
+        )
+
+
+def _not_rising(panel: Panel, x: Floats) -> Ints:
+    """Rows whose entry is not above that of the row before it in the same sequence.
+
+    It may equal that one where the row tells of a move at its very instant, or tells nothing.
+    """
+    later = panel.layout.later_rows
+    if panel.kinds is None:
+        return later[x[later] <= x[later - 1]]
+    tells = panel.observed if panel.known is None else panel.observed | (panel.known >= 0)
+    both = np.isin(panel.kinds, (TRANSITION, ENTRY)) | ~tells
+    same = panel.times[later] == panel.times[later - 1]
+    return later[np.where(both[later] & same, x[later] < x[later - 1], x[later] <= x[later - 1])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,18 @@ def key_column(fields: Fields) -> AnyArray:
     return np.array(list(map(int, fields)), np.int64)  # type: ignore[arg-type]
 
 
-def value_column(fields: Fields, name: str, decided: bool) -> AnyArray:
+def value_column(fields: Fields, name: str, decided: bool, apart: Mapping[str, Any] | None = None) -> AnyArray:
     """Numbers if every field is one, booleans if every field is true or false, else labels as written.
 
     A word for nothing among numbers may be a missing one or a label: it is refused until the caller has `decided`.
+    Words `apart` decide nothing of that, and come out as what they stand for.
     """
+    words_apart = [None if x is None else (apart or {}).get(x) for x in fields]
+    if any(x is not None for x in words_apart):
+        others = [x if word is None else None for x, word in zip(fields, words_apart, strict=True)]
+        column = value_column(others, name, decided).astype(object)
+        column[[word is not None for word in words_apart]] = [word for word in words_apart if word is not None]
+        return column
     numbers = read_numbers(fields)
     if numbers is not None:
         return numbers

@@ -12,6 +12,7 @@ from ..arrays import AnyArray, Bools, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record, shows_states
 from ..engines import get_engine
+from ..errors import PanelError
 from ..fit.advice import warn_of_ends
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
@@ -97,8 +98,9 @@ class InfiniteJumpMeans(JumpModel):
     ----------
     n_states_ : int
         Number of states found.
-    base_row_ : (M,)
-        π_0, the row that all rows are drawn to; None for the integrated objective.
+    objective_params_ : Params
+        λ, P and θ of the objective, and π_0, the row that all rows are drawn to, as `base_row`; None for the integrated
+        objective.
     path_ : list of Step
         Kind, number of states and objective after the start and after each accepted move.
     trajectories_, objective_, objective_history_, cost_, rates_, transition_probs_, emission_, process_, states_, \
@@ -215,9 +217,9 @@ n_iter_, converged_, history_
             else:
                 run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
-        sequences = self._hold(panel, run.params.emission)
+        names = labels if blank.is_direct else np.arange(M)
+        sequences = self._hold(panel, run.params.emission, names)
         with status("closing steps"):
-            names = labels if blank.is_direct else np.arange(M)
             self._publish(panel, sequences, run, model, names, n_states_=M, path_=path)
         return self
 
@@ -266,8 +268,8 @@ n_iter_, converged_, history_
     def _allowed(self, labels: AnyArray) -> Bools:
         return (self.structure or Structure()).allowed_moves(labels)
 
-    def _hold(self, panel: Panel, emission: Record) -> Sequences:
-        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel))
+    def _hold(self, panel: Panel, emission: Record, labels: AnyArray | None = None) -> Sequences:
+        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel), labels)
 
     def _model(self, prices: Prices, moves: Bools) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
@@ -287,7 +289,7 @@ n_iter_, converged_, history_
             np.full(M, 1.0 / M),
         )
         with explained(panel, WHY, REMEDY):
-            run = descend(self._hold(panel, blank), start, model, self.max_iter, self.tol)
+            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, self.tol)
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
@@ -298,6 +300,11 @@ n_iter_, converged_, history_
             raise ValueError(
                 "structure must be None for hidden states, whose number is not known before; use JumpMeans(n_states, "
                 "structure=...), or emission='direct'."
+            )
+        if panel.known is not None:
+            raise PanelError(
+                "states of rows must not be known (true_state, sets) where hidden states are looked for, which have no "
+                "names yet; use JumpMeans(n_states, states=[...])."
             )
         few = sample_panel(panel, SEARCH_ROWS)
         share = total_weight(few) / max(total_weight(panel), 1e-300)

@@ -19,11 +19,14 @@ from ..fit.refine import Decoder, close, closing_prices
 from ..history import History
 from ..model.objective import Cost
 from ..model.params import Params
-from ..options import Rule, auto, choice, count, families, listed, number, seed, state_labels
+from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
-from .read_out import Occupancy, ReadOut, explained
+from .last_value import check_at_fit
+from .read_out import Occupancy, ReadOut, all_at_once, explained
 
-weight = auto | number(least=0)
+weight = auto | price()
+# ζ goes with the square of the unit of its column.
+zeta = auto | price(1e300)
 # Beyond these, tables of states and candidates for jumps would ask for more memory than there is.
 MOST_STATES, MOST_JUMPS = 1000, 1000
 # Rules of the options that both models have.
@@ -31,7 +34,7 @@ SHARED: dict[str, Rule] = {
     "emission": families,
     "states": state_labels,
     "transition_weight": weight,
-    "emission_weight": weight | listed(weight, "a list of them, one for each column"),
+    "emission_weight": zeta | listed(zeta, "a list of them, one for each column"),
     "max_iter": count(),
     "tol": number(least=0),
     "jumps_per_gap": auto | count(most=MOST_JUMPS),
@@ -78,7 +81,8 @@ class JumpModel(ReadOut):
                 stacklevel=3,
             )
         # states with names of their own keep their order
-        sorts = self.structure is None and not self._keeps_order and np.array_equal(labels, np.arange(len(labels)))
+        numbered = np.array_equal(labels, np.arange(len(labels))) and panel.known is None
+        sorts = self.structure is None and not self._keeps_order and numbered
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
@@ -100,21 +104,23 @@ class JumpModel(ReadOut):
                 dwells, _ = decoder.decode(sequences)
                 trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
         visits = np.bincount(trajectories.codes, minlength=len(labels))
-        self.__dict__.update(
-            process_=process,
-            states_=labels,
-            trajectories_=trajectories,
-            objective_params_=params,
-            objective_=run.cost.total,
-            objective_history_=np.array([cost.total for cost in run.history]),
-            cost_=run.cost,
-            history_=run.timing,
-            n_iter_=len(run.history),
-            converged_=run.converged,
-            _decoder_=decoder,
-            _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
-            **more,
-        )
+        with all_at_once(self) as new:
+            new.__dict__.update(
+                process_=process,
+                states_=labels,
+                trajectories_=trajectories,
+                objective_params_=params,
+                objective_=run.cost.total,
+                objective_history_=np.array([cost.total for cost in run.history]),
+                cost_=run.cost,
+                history_=run.timing,
+                n_iter_=len(run.history),
+                converged_=run.converged,
+                _decoder_=decoder,
+                _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
+                **more,
+            )
+            new._last_value_ = check_at_fit(new, panel)
 
     def _occupancy(self) -> Occupancy | None:
         return vars(self).get("_occupancy_")

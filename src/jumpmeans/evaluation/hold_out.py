@@ -51,7 +51,7 @@ def hold_out(
     Returns
     -------
     masked : Panel
-        The same rows and times, the values of the chosen rows missing.
+        The same rows and times, but the chosen rows tell nothing: no value, no known state, no move at their time.
     truth : Truth
         The rows that were blanked, and their values.
 
@@ -75,8 +75,6 @@ def hold_out(
     else:
         chosen = _whole_sequences(panel, fraction, random_state) if what == "sequences" else _last_rows(panel, fraction)
     chosen = chosen[np.argsort(panel.rows[chosen])]
-    values = panel.values.copy()
-    values[chosen] = np.nan
     columns = [panel.decode_values(panel.values[chosen, d], d) for d in range(panel.n_columns)]
     truth = Truth(
         ids=panel.ids[panel.sequence_index[chosen]],
@@ -86,7 +84,7 @@ def hold_out(
         columns=panel.columns,
         n_rows=panel.n_observations,
     )
-    return panel.with_values(values), truth
+    return panel.blank(chosen), truth
 
 
 def _some_rows(panel: Panel, fraction: float, random_state: Any) -> Ints:

@@ -207,10 +207,10 @@ def most_likely(sequences: Sequences, process: Process, moves: Bools, panel: Pan
 
 
 def shortest_gap(panel: Panel) -> float:
-    """Least time between successive observations of a sequence; infinite if there are none."""
+    """Least time between successive observations of a sequence, if not of one instant; infinite if there are none."""
     rows = np.flatnonzero(panel.observed)
-    same = np.diff(panel.sequence_index[rows]) == 0
-    return float(np.diff(panel.times[rows])[same].min(initial=np.inf))
+    gaps = np.diff(panel.times[rows])
+    return float(gaps[(np.diff(panel.sequence_index[rows]) == 0) & (gaps > 0)].min(initial=np.inf))
 
 
 def opened(process: Process, moves: Bools, gap: float) -> Process:

@@ -3,12 +3,19 @@
 One sequence at a time, times relative to the start of its window. Rows are observations;
 a jump is a time plus the first row that belongs to the new state, so rows are assigned by
 index and never by comparing times.
+
+How rows were seen (`kinds`) decides where jumps may be. The gap before a TRANSITION or a HELD row is barred: it has no
+candidates. A TRANSITION has one at its very time, so has an ENTRY, which no path passes without jumping there: all
+dwells end, and the queues begin anew. So the argument by which later starts overtake earlier ones needs no change.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from ..jit import JIT
+from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from ..model.objective import complete_cost, running_cost
 
 # Observation costs run up to this before they are charged to the starts that ran them up.
@@ -17,6 +24,8 @@ FOLD = 100.0
 # short dwells begin and end.
 SHARES = (0.001, 0.02, 0.08, 0.25, 0.5, 0.75, 0.92, 0.98, 1.0)
 SPREAD = len(SHARES)
+# Starts that a queue has room for at first; few sequences ever need more.
+QUEUE = 32
 
 
 @njit(inline="always", **JIT)
@@ -31,20 +40,30 @@ def _append(cand_time, cand_row, n, lo, hi, time, row):
     return n
 
 
+@njit(inline="always", **JIT)
+def _pin(cand_time, cand_row, n, time, row):
+    """Add the candidate at the time of a row itself, also where the row before it has the same time."""
+    if n == 0 or cand_time[n - 1] < time or cand_row[n - 1] < row:
+        cand_time[n] = time
+        cand_row[n] = row
+        n += 1
+    return n
+
+
 @njit(**JIT)
-def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap, beam, cand_time, cand_row):
+def place_candidates(tau, seen, kinds, end, jump_time, jump_row, n_jumps, base, per_gap, beam, cand_time, cand_row):
     """Candidate jump times of one sequence: the current jumps, and fresh ones in the gaps between rows.
 
     Exact search puts `base` candidates into each gap, spread evenly, less one for every jump that is there.
     Beam search does so in gaps without a jump, and elsewhere puts a fresh candidate into every piece that
     the current jumps cut the gap into: jumps are created where jumps are, and unused ones vanish.
     A stretch between two observations (seen, (L,) bool; the rows between are blank) of m gaps never holds more than
-    m `per_gap` candidates.
+    m `per_gap` candidates, those at a TRANSITION or an ENTRY (kinds, (L,)) apart.
 
     Returns
     -------
     n : int
-        Number of candidates written to cand_time (OUT, increasing) and cand_row (OUT).
+        Number of candidates written to cand_time (OUT, increasing but for rows of one time) and cand_row (OUT).
     """
     L = tau.shape[0]
     n = 0
@@ -65,17 +84,27 @@ def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap
             while i < n_jumps and jump_row[i] <= last:
                 i += 1
                 budget -= 1
+            if last < L and i > k and kinds[last] != SNAPSHOT and jump_time[i - 1] >= tau[last]:
+                budget += 1  # the jump at the row itself has room of its own
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < L else end
         first = k
         while k < n_jumps and jump_row[k] == row:
             k += 1
-        if hi <= lo:
+        kind = kinds[row] if row < L else SNAPSHOT
+        if kind == TRANSITION or kind == HELD:
+            if kind == TRANSITION:
+                n = _pin(cand_time, cand_row, n, hi, row)
             continue
-        here = k - first
-        if beam and here > 0:
+        own = k  # of the jumps in this gap, the one at an ENTRY is added last
+        if kind == ENTRY and own > first and jump_time[own - 1] >= hi:
+            own -= 1
+        here = own - first
+        if hi <= lo:
+            pass
+        elif beam and here > 0:
             left = lo
-            for i in range(first, k):
+            for i in range(first, own):
                 if budget > 0:
                     n = _append(cand_time, cand_row, n, lo, jump_time[i], left + 0.5 * (jump_time[i] - left), row)
                     budget -= 1
@@ -84,27 +113,31 @@ def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap
             if budget > 0 and left < hi:
                 n = _append(cand_time, cand_row, n, left, hi, left + 0.5 * (hi - left), row)
                 budget -= 1
-            continue
-        fresh = max(min(base - here, budget), 0)
-        budget -= fresh
-        step = (hi - lo) / (fresh + 1)
-        i = first
-        for f in range(1, fresh + 1):
-            time = lo + f * step
-            while i < k and jump_time[i] <= time:
+        else:
+            fresh = max(min(base - here, budget), 0)
+            budget -= fresh
+            step = (hi - lo) / (fresh + 1)
+            i = first
+            for f in range(1, fresh + 1):
+                time = lo + f * step
+                while i < own and jump_time[i] <= time:
+                    n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
+                    i += 1
+                bound = jump_time[i] if i < own else hi
+                n = _append(cand_time, cand_row, n, lo, bound, min(time, bound), row)
+            while i < own:
                 n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
                 i += 1
-            bound = jump_time[i] if i < k else hi
-            n = _append(cand_time, cand_row, n, lo, bound, min(time, bound), row)
-        while i < k:
-            n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
-            i += 1
+        if kind == ENTRY:
+            n = _pin(cand_time, cand_row, n, hi, row)
     return n
 
 
 @njit(**JIT)
-def spread_candidates(tau, end, cand_time, cand_row):
+def spread_candidates(tau, kinds, end, cand_time, cand_row):
     """SPREAD candidates in each gap, from just behind its start to its end, for a search of one jump a gap.
+
+    The one jump of a gap before a TRANSITION or an ENTRY is at that row.
 
     Returns their number; written to cand_time, cand_row (OUT).
     """
@@ -112,124 +145,157 @@ def spread_candidates(tau, end, cand_time, cand_row):
     for row in range(tau.shape[0] + 1):
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < tau.shape[0] else end
-        if hi <= lo:
+        kind = kinds[row] if row < tau.shape[0] else SNAPSHOT
+        if kind == TRANSITION or kind == ENTRY:
+            n = _pin(cand_time, cand_row, n, hi, row)
+        if hi <= lo or kind != SNAPSHOT:
             continue
         for share in SHARES:
             n = _append(cand_time, cand_row, n, lo, hi, lo + share * (hi - lo) if share < 1.0 else hi, row)
     return n
 
 
+class Room(NamedTuple):
+    """Where the decoder works: as long as the longest sequence asks for, and used again for every other.
+
+    cand_time, cand_row : (n,) candidates; from_start, from_state : (n, M) start of the best dwell that ends at a
+    candidate, and the state before it.
+    time, base, over, index : (M, QUEUE or more) ring buffers, the queues of starts; their length is a power of two.
+    spent, ended, tail, first : (M,) costs; head, count, tail_index, last_start : (M,) positions.
+    waiting : (SPREAD, M) starts that have not yet joined the queues.
+    found : (3,) last state, its start (0 = window start, j + 1 = candidate j), row where all paths died.
+    """
+
+    cand_time: Any
+    cand_row: Any
+    from_start: Any
+    from_state: Any
+    time: Any
+    base: Any
+    over: Any
+    index: Any
+    spent: Any
+    ended: Any
+    tail: Any
+    first: Any
+    head: Any
+    count: Any
+    tail_index: Any
+    last_start: Any
+    waiting: Any
+    found: Any
+
+
 @njit(**JIT)
-def best_path(
-    cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out,
-    free_end=False, one_a_gap=False,
-):  # fmt: skip
+def make_room(n, M, queue):
+    """Room for n candidates and M states."""
+    positions = np.zeros((4, M), np.int64)
+    return Room(
+        np.empty(n), np.empty(n, np.int64), np.empty((n, M), np.int32), np.empty((n, M), np.int16),
+        np.empty((M, queue)), np.empty((M, queue)), np.empty((M, queue)), np.empty((M, queue), np.int32),
+        np.empty(M), np.empty(M), np.empty(M), np.empty(M),
+        positions[0], positions[1], positions[2], positions[3],
+        np.empty((SPREAD, M)), np.zeros(3, np.int64),
+    )  # fmt: skip
+
+
+@njit(**JIT)
+def widen(room):
+    """The same room with queues twice as long."""
+    M, queue = room.time.shape
+    wide = make_room(0, M, 2 * queue)
+    return Room(
+        room.cand_time, room.cand_row, room.from_start, room.from_state,
+        wide.time, wide.base, wide.over, wide.index,
+        room.spent, room.ended, room.tail, room.first, room.head, room.count, room.tail_index, room.last_start,
+        room.waiting, room.found,
+    )  # fmt: skip
+
+
+@njit(**JIT)
+def best_path(cost, kinds, end, lam, into, first_running, free_end, one_a_gap, n_cand, room):
     """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)).
 
     For each state a queue holds the candidate starts that may still be the best one, oldest first.
     Of two starts i < k with A = W - C - lam c, the later one wins for good from the time
-    c_k + (c_k - c_i) / expm1(A_i - A_k) on, and never if A_k >= A_i; so queries pop from the front,
+    c_k + (c_k - c_i) / (e^{A_i - A_k} - 1) on, and never if A_k >= A_i; so queries pop from the front,
     births pop from the back, and each start is handled once.
 
     Parameters
     ----------
     cost : (L, M) weighted observation costs, may be inf
+    kinds : (L,) how each row was seen; the last candidate before an ENTRY is at that row, and must be a jump
     end : length of the window
     lam : (M,) rates; 0 marks a state that cannot be left
-    X : (M, M) cost of a jump, inf where forbidden and on the diagonal
+    into : (M, M) cost of a jump into each state (row) from each (column), inf where forbidden and on the diagonal
     first_running : the first dwell costs g instead of h
-    cand_time, cand_row, n_cand : the candidates
-    from_start, from_state : (>= n_cand, M) work: start of the best dwell that ends at a candidate, state before
-    out : (3,) OUT: last state, its start (0 = window start, j + 1 = candidate j), row where all paths died
     free_end : the running dwell costs nothing, however long
     one_a_gap : no two jumps before the same row; at most SPREAD candidates there
+    n_cand : number of candidates in room
+    room : `Room` (OUT)
 
     Returns
     -------
     value : float
-        Cost of the best path; inf if there is none.
+        Cost of the best path; inf if there is none; -inf if a queue needs more room than there is.
     """
     L, M = cost.shape
-    size = 32
-    mask = size - 1
-    q_time = np.empty((M, size))
-    q_base = np.empty((M, size))
-    q_over = np.empty((M, size))
-    q_index = np.empty((M, size), np.int32)
-    head = np.zeros(M, np.int64)
-    count = np.zeros(M, np.int64)
-
-    C = np.zeros(M)  # observation cost since the last reset or fold
-    D = np.empty(M)  # best cost with a dwell that ends at this candidate
-    W = np.empty((SPREAD, M))  # best cost with a jump into the state at a candidate; those not yet in the queues
+    mask = room.time.shape[1] - 1
+    cand_time, cand_row = room.cand_time, room.cand_row
+    q_time, q_base, q_over, q_index, head, count = room.time, room.base, room.over, room.index, room.head, room.count
+    C, D, W = room.spent, room.ended, room.waiting  # observation cost since the last reset or fold; best cost with a
+    # dwell that ends at this candidate; best cost with a jump into the state at a candidate, not yet in the queues
+    tail, first = room.tail, room.first  # best start still free of charge at the end; the window's start
+    from_start, from_state, tail_index, last_start = room.from_start, room.from_state, room.tail_index, room.last_start
+    found = room.found
     waiting = 0
-    tail_base = np.full(M, np.inf)  # best start among those still free of charge at the end
-    tail_index = np.zeros(M, np.int32)
-    last_start = np.zeros(M, np.int64)
-    first_alive = np.zeros(M, np.bool_)
-    first_base = np.zeros(M)
     for s in range(M):
-        if first_running:
-            first_alive[s] = True
-        else:
-            q_time[s, 0] = 0.0
-            q_base[s, 0] = 0.0
-            q_over[s, 0] = 0.0
-            q_index[s, 0] = 0
-            count[s] = 1
-        if free_end or lam[s] * end < 1.0:
-            tail_base[s] = 0.0
+        C[s] = 0.0
+        head[s] = 0
+        count[s] = 0 if first_running else 1
+        q_time[s, 0] = 0.0
+        q_base[s, 0] = 0.0
+        q_over[s, 0] = 0.0
+        q_index[s, 0] = 0
+        first[s] = 0.0
+        tail[s] = 0.0 if free_end or lam[s] * end < 1.0 else np.inf
+        tail_index[s] = 0
 
     row = 0
-    out[2] = -1
+    found[2] = -1
     for j in range(n_cand + 1):
         at_end = j == n_cand
         c = end if at_end else cand_time[j]
         stop = L if at_end else cand_row[j]
 
         # starts join the queues before anything behind them is asked for
-        if at_end or not one_a_gap or (j > 0 and cand_row[j] != cand_row[j - 1]):
+        if waiting > 0 and (at_end or not one_a_gap or cand_row[j] != cand_row[j - 1]):
             for i in range(waiting):
                 born = j - waiting + i
                 at = cand_time[born]
                 for s in range(M):
-                    if W[i, s] == np.inf:
-                        continue
                     base = W[i, s] - C[s]
-                    if (free_end or lam[s] * (end - at) < 1.0) and base < tail_base[s]:
-                        tail_base[s] = base
+                    if base == np.inf:
+                        continue
+                    if base < tail[s] and (free_end or lam[s] * (end - at) < 1.0):
+                        tail[s] = base
                         tail_index[s] = born + 1
                     n = count[s]
                     over = 0.0
                     if n > 0:
-                        h0 = head[s]
-                        back = (h0 + n - 1) & mask
-                        lead = q_base[s, back] - base + lam[s] * (at - q_time[s, back])  # A of the back less its own
+                        back = (head[s] + n - 1) & mask
+                        past = at - q_time[s, back]
+                        lead = q_base[s, back] - base + lam[s] * past  # A of the back less its own
                         if lead <= 0.0:
                             continue
-                        over = at + (at - q_time[s, back]) / np.expm1(lead)
+                        over = at + past / (np.exp(lead) - 1.0)
                         while n > 1 and over <= q_over[s, back]:
                             n -= 1
-                            back = (h0 + n - 1) & mask
-                            lead = q_base[s, back] - base + lam[s] * (at - q_time[s, back])
-                            over = at + (at - q_time[s, back]) / np.expm1(lead)
-                    if n == size:
-                        wide = 2 * size
-                        w_time = np.empty((M, wide))
-                        w_base = np.empty((M, wide))
-                        w_over = np.empty((M, wide))
-                        w_index = np.empty((M, wide), np.int32)
-                        for r in range(M):
-                            for m in range(count[r]):
-                                old = (head[r] + m) & mask
-                                w_time[r, m] = q_time[r, old]
-                                w_base[r, m] = q_base[r, old]
-                                w_over[r, m] = q_over[r, old]
-                                w_index[r, m] = q_index[r, old]
-                            head[r] = 0
-                        q_time, q_base, q_over, q_index = w_time, w_base, w_over, w_index
-                        size = wide
-                        mask = size - 1
+                            back = (head[s] + n - 1) & mask
+                            past = at - q_time[s, back]
+                            over = at + past / (np.exp(q_base[s, back] - base + lam[s] * past) - 1.0)
+                        if n > mask:
+                            return -np.inf
                     new = (head[s] + n) & mask
                     q_time[s, new] = at
                     q_base[s, new] = base
@@ -243,94 +309,107 @@ def best_path(
                 x = cost[row, s]
                 if x == np.inf:
                     count[s] = 0
-                    first_alive[s] = False
-                    tail_base[s] = np.inf
+                    first[s] = np.inf
+                    tail[s] = np.inf
                     C[s] = 0.0
                 else:
                     C[s] += x
                     if C[s] > FOLD:
                         # charge what has run up to the starts that ran it up: later ones keep their digits
                         for i in range(count[s]):
-                            q_base[s, (head[s] + i) & (size - 1)] += C[s]
-                        tail_base[s] += C[s]
-                        first_base[s] += C[s]
+                            q_base[s, (head[s] + i) & mask] += C[s]
+                        tail[s] += C[s]
+                        first[s] += C[s]
                         C[s] = 0.0
             row += 1
 
         alive = False
         for s in range(M):
-            D[s] = np.inf
+            d = np.inf
             start = 0
-            if count[s] > 0:
-                h0 = head[s]
-                n = count[s]
-                while n > 1 and q_over[s, (h0 + 1) & mask] <= c:
-                    h0 = (h0 + 1) & mask
+            n = count[s]
+            if n > 0:
+                front = head[s]
+                while n > 1 and q_over[s, (front + 1) & mask] <= c:
+                    front = (front + 1) & mask
                     n -= 1
-                head[s] = h0
+                head[s] = front
                 count[s] = n
-                D[s] = q_base[s, h0] + C[s] + complete_cost(lam[s] * (c - q_time[s, h0]))
-                start = q_index[s, h0]
-            if first_alive[s]:
-                v = first_base[s] + C[s] + running_cost(lam[s] * c)
-                if v <= D[s]:
-                    D[s] = v
+                d = q_base[s, front] + C[s] + complete_cost(lam[s] * (c - q_time[s, front]))
+                start = q_index[s, front]
+            if first_running:
+                v = first[s] + C[s] + running_cost(lam[s] * c)
+                if v <= d:
+                    d = v
                     start = 0
             if at_end:
-                v = tail_base[s] + C[s]
-                if v <= D[s]:
-                    D[s] = v
+                v = tail[s] + C[s]
+                if v <= d:
+                    d = v
                     start = tail_index[s]
                 last_start[s] = start
             else:
                 from_start[j, s] = start
-            # a state that cannot be left has no end of a dwell, but lives on
-            if D[s] < np.inf or (lam[s] == 0.0 and count[s] > 0):
+            D[s] = d
+            # a state that cannot be left, or was entered at this instant, has no end of a dwell, but lives on
+            if d < np.inf or n > 0:
                 alive = True
         if at_end:
             break
+        forced = row < L and kinds[row] == ENTRY and (j + 1 == n_cand or cand_row[j + 1] != row)
         if not alive:
-            out[2] = row
+            found[2] = row + 1 if forced else row
             return np.inf
 
-        for s in range(M):
-            W[waiting, s] = np.inf
-        for s in range(M):
-            d = D[s]
-            if d < np.inf:
-                for r in range(M):
-                    v = d + X[s, r]
-                    if v < W[waiting, r]:
-                        W[waiting, r] = v
-                        from_state[j, r] = s
+        for r in range(M):
+            best = D[0] + into[r, 0]
+            before = 0
+            for s in range(1, M):
+                v = D[s] + into[r, s]
+                if v < best:
+                    best = v
+                    before = s
+            W[waiting, r] = best
+            from_state[j, r] = before
+        if forced:
+            alive = False
+            for s in range(M):
+                count[s] = 0
+                first[s] = np.inf
+                tail[s] = np.inf
+                alive = alive or W[waiting, s] < np.inf
+            if not alive:
+                found[2] = row + 1
+                return np.inf
         waiting += 1
 
     best = np.inf
     for s in range(M):
         if D[s] < best:
             best = D[s]
-            out[0] = s
-            out[1] = last_start[s]
+            found[0] = s
+            found[1] = last_start[s]
     if best == np.inf:
-        out[2] = L
+        found[2] = L
     return best
 
 
 @njit(**JIT)
-def trace_back(cand_time, cand_row, from_start, from_state, out, states, starts, rows):
+def trace_back(room, states, starts, rows):
     """Write the dwells of the best path (OUT: states, starts, rows); returns their number."""
+    from_start, from_state = room.from_start, room.from_state
     n = 1
-    s, i = out[0], out[1]
+    s, i = room.found[0], room.found[1]
     while i > 0:
         s = from_state[i - 1, s]
         i = from_start[i - 1, s]
         n += 1
-    s, i = out[0], out[1]
+    s, i = room.found[0], room.found[1]
     k = n - 1
     while i > 0:
         states[k] = s
-        starts[k] = cand_time[i - 1]
-        rows[k] = cand_row[i - 1]
+        starts[k] = room.cand_time[i - 1]
+        rows[k] = room.cand_row[i - 1]
         s = from_state[i - 1, s]
         i = from_start[i - 1, s]
         k -= 1

@@ -9,7 +9,8 @@ expected jumps i → j as q_ij R_ij. R is linear in the product a bᵀ. Gaps add
   a bᵀ of all pieces of one length are added first and integrated together at the end. All numbers are
   positive, so it serves a Q with ill-conditioned eigenvectors and gaps that end in a barely possible row.
 
-Both take M² a gap.
+Both take M² a gap. Over a barred gap the time goes to the states at its beginning. A jump at the instant of a row is
+one more term of R, p bᵀ off the diagonal with p the probabilities just before it: R_ij times q_ij then counts it.
 """
 
 from typing import Any
@@ -20,15 +21,21 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
 from ..jit import JIT
+from ..kinds import HELD, SNAPSHOT
 from .forward_backward import (
     FINE,
     NEGLIGIBLE,
     RADIX,
     _multiply,
+    arrive,
     carry,
     filter_sequence,
     future_ratio,
+    hold,
     in_digits,
+    is_barred,
+    is_pinned,
+    land,
     largest_gap,
 )
 
@@ -179,6 +186,20 @@ def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
                     R[i, j] += rest * left[top, i] * back[j]
 
 
+@njit(**JIT)
+def add_landing(a, b, t, weight, kind, lam, rate, B, table, R, before, work):
+    """Add the jump at a pinned row, t after probabilities a, to R (M, M), OUT; b (M,) IN, OUT: taken to just before it.
+
+    before (M,): scratch.
+    """
+    arrive(a, t, np.int8(HELD if is_barred(kind) else SNAPSHOT), lam, rate, B, table, before, work)
+    for r in range(a.shape[0]):
+        for s in range(a.shape[0]):
+            if s != r:
+                R[r, s] += weight * before[r] * b[s]
+    land(b, kind, rate, B, 1, work)
+
+
 def integrate_digits(rate, B, table, C, D, R):
     """Add to R (M, M), OUT, the integrals of all pieces; C and D are used up.
 
@@ -208,14 +229,14 @@ def integrate_digits(rate, B, table, C, D, R):
 
 
 @njit(**JIT)
-def informative_rows(tau, end, log_density, cover, rows):
-    """Rows that say something (OUT), and those needed to keep gaps within `cover`; returns how many."""
+def informative_rows(tau, kinds, end, log_density, cover, rows):
+    """Rows that say something (OUT), where barred gaps begin, and those that keep gaps in `cover`; returns how many."""
     L, M = log_density.shape
     n = 0
     last = 0.0
     for row in range(L):
         following = tau[row + 1] if row + 1 < L else end
-        keep = following - last > cover
+        keep = following - last > cover or kinds[row] != SNAPSHOT or (row + 1 < L and is_barred(kinds[row + 1]))
         for s in range(M):
             keep = keep or log_density[row, s] != 0.0
         if keep:
@@ -226,13 +247,14 @@ def informative_rows(tau, end, log_density, cover, rows):
 
 
 def expect_block(
-    tau: Floats, offsets: Ints, ends: Floats, weights: Floats, log_density: Floats, pi: Floats,
+    tau: Floats, kinds: NDArray[np.int8], offsets: Ints, ends: Floats, weights: Floats, log_density: Floats, pi: Floats,
     tables: tuple[Any, ...], eigen: tuple[Any, ...],
     posterior: Floats, log_lik: Floats, S: NDArray[np.complex128], R: Floats, first_counts: Floats,
 ) -> Ints:  # fmt: skip
     """Posterior of the rows of a block (OUT), log-likelihoods (OUT), and the expected statistics.
 
-    Rows that say nothing (log-density 0 in every state) are passed over, and get a posterior of 0.
+    kinds (n,): how each row was seen, a first row at the start of its window as a snapshot.
+    Snapshots that say nothing (log-density 0 in every state) are passed over, and get a posterior of 0.
     S (M, M) complex in the eigenbasis, R (M, M) directly: OUT, their sum (once transformed) is Σ R over gaps.
     tables : as `power_tables` makes them; eigen : whether its basis is sound, and that, as in `add_by_eigen`.
     first_counts (M,) OUT: expected number of times each state is the first.
@@ -243,11 +265,11 @@ def expect_block(
         Sequence and row that the process cannot produce; -1 if all went well.
     """
     # what is gathered by digits is summed up outside the kernel: its products of matrices can be interrupted
-    rate, B, table, n_terms = tables
+    rate, B, table, n_terms, lam = tables
     M = len(pi)
     C, D = np.zeros((table.shape[1], RADIX - 1, M, M)), np.zeros((n_terms, M, M))
     where, any_digits = gather_block(
-        tau, offsets, ends, weights, log_density, pi, rate, B, table, *eigen,
+        tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table, *eigen,
         posterior, log_lik, S, R, first_counts, C, D,
     )  # fmt: skip
     if any_digits and rate > 0.0:
@@ -257,7 +279,7 @@ def expect_block(
 
 @njit(**JIT)
 def gather_block(
-    tau, offsets, ends, weights, log_density, pi, rate, B, table,
+    tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table,
     use_eigen, eigenvalues, V, inverse_V, differences, inverses,
     posterior, log_lik, S, R, first_counts, C, D,
 ):  # fmt: skip
@@ -268,7 +290,7 @@ def gather_block(
     for i in range(offsets.shape[0] - 1):
         room = max(room, offsets[i + 1] - offsets[i])
     rows = np.empty(room, np.int64)
-    times, density = np.empty(room), np.empty((room, M))
+    times, density, kept_kinds = np.empty(room), np.empty((room, M)), np.empty(room, np.int8)
     filtered, ahead = np.empty((room, M)), np.empty((room, M))
     ratio, back, ones = np.empty(M), np.empty(M), np.ones(M)
     work, left = np.empty((2, M)), np.empty((n_digits + 1, M))
@@ -280,11 +302,14 @@ def gather_block(
     for i in range(offsets.shape[0] - 1):
         first, last = offsets[i], offsets[i + 1]
         w = weights[i]
-        n = informative_rows(tau[first:last], ends[i], log_density[first:last], cover, rows)
+        n = informative_rows(tau[first:last], kinds[first:last], ends[i], log_density[first:last], cover, rows)
         for k in range(n):
             times[k] = tau[first + rows[k]]
             density[k] = log_density[first + rows[k]]
-        log_lik[i], died = filter_sequence(times[:n], density[:n], pi, rate, B, table, filtered, ahead, work)
+            kept_kinds[k] = kinds[first + rows[k]]
+        log_lik[i], died = filter_sequence(
+            times[:n], kept_kinds[:n], density[:n], pi, lam, rate, B, table, filtered, ahead, work
+        )
         if died >= 0:
             where[0] = i
             where[1] = rows[died]
@@ -296,6 +321,7 @@ def gather_block(
             a = filtered[k - 1] if k > 0 else pi
             b = ones
             largest = 1.0
+            kind = np.int8(SNAPSHOT)
             if k < n:
                 b = ratio
                 future_ratio(filtered[k], ahead[k], ratio)
@@ -307,7 +333,13 @@ def gather_block(
                     ratio[s] /= norm
                     largest = max(largest, ratio[s])
                 posterior[first + rows[k]] = filtered[k]
-            if t > 0.0:
+                kind = kept_kinds[k]
+                if is_pinned(kind):
+                    add_landing(a, ratio, t, w, kind, lam, rate, B, table, R, back, work)
+                    largest = ratio.max()
+            if is_barred(kind):
+                hold(b, t, lam, a, back)
+            elif t > 0.0:
                 by_eigen = use_eigen and largest <= LARGEST_B and rate * t <= LONGEST
                 if by_eigen:
                     add_by_eigen(a, b, t, w, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e)
@@ -328,8 +360,11 @@ def gather_block(
                 back[s] *= a[s]
                 norm += back[s]
             for s in range(M):
+                before = back[s] / norm
+                if is_barred(kind):
+                    R[s, s] += w * t * before
                 if k > 0:
-                    filtered[k - 1, s] = back[s] / norm
+                    filtered[k - 1, s] = before
                 else:
                     first_counts[s] += w * back[s] / norm
     return where, any_digits

@@ -5,6 +5,11 @@ hexadecimal digits down to 1/4096; each digit costs one product with a stored po
 a few terms of uniformization. Every number is non-negative, so even the smallest probabilities keep their
 relative accuracy, for gaps from tiny to huge and for any Q. Digits end where e^{Qt} no longer changes: it has
 then reached its limit (the stationary law; with absorbing states, where each state ends up), and longer gaps are alike.
+
+How a row was seen (`kinds`) says two things of the way to it. The gap before it is open, e^{Qt}, or barred, where the
+state holds: diag(e^{-λt}). At the row itself nothing happens (I), a jump must happen (N, which is Q without its
+diagonal), or one may (I + N). `arrive` takes a vector that way, `look_back` takes one back: all that speaks of
+probabilities goes by them.
 """
 
 import numpy as np
@@ -12,6 +17,7 @@ from numba import njit
 
 from ..arrays import Floats
 from ..jit import JIT
+from ..kinds import ENTRY, HELD, TRANSITION
 
 RADIX = 16
 FINE = 4096.0
@@ -26,8 +32,8 @@ NEGLIGIBLE = 1e-17
 LARGEST_TABLE = 2**29
 
 
-def power_tables(Q: Floats, longest: float) -> tuple[float, Floats, Floats, int]:
-    """Stored powers for gaps up to `longest`: Λ, B = I + Q/Λ, table[k, d - 1] = e^{Q d 16^k / (4096 Λ)}, n_terms.
+def power_tables(Q: Floats, longest: float) -> tuple[float, Floats, Floats, int, Floats]:
+    """Stored powers for gaps up to `longest`: Λ, B = I + Q/Λ, table[k, d - 1] = e^{Q d 16^k / (4096 Λ)}, n_terms, λ.
 
     Both B and the table come as pairs, the second one transposed, so that products run along rows. n_terms is the
     number of events of uniformization within 1/(4096 Λ) that any path from state to state and on may need.
@@ -65,7 +71,7 @@ def power_tables(Q: Floats, longest: float) -> tuple[float, Floats, Floats, int]
     for k, level in enumerate(levels):
         table[0, k] = level
         table[1, k] = level.transpose(0, 2, 1)
-    return rate, B, table, n_terms
+    return rate, B, table, n_terms, -np.diag(Q)
 
 
 def _check_size(M, n_digits):
@@ -165,8 +171,79 @@ def carry(v, t, rate, B, table, side, out, work):
                 break
 
 
+@njit(inline="always", **JIT)
+def is_barred(kind):
+    """Whether the state holds over the gap before such a row."""
+    return kind == TRANSITION or kind == HELD
+
+
+@njit(inline="always", **JIT)
+def is_pinned(kind):
+    """Whether such a row is where a jump must lie, or may."""
+    return kind == TRANSITION or kind == ENTRY
+
+
 @njit(**JIT)
-def filter_sequence(tau, log_density, pi, rate, B, table, filtered, ahead, work):
+def hold(v, t, lam, possible, out):
+    """V weighed by the chances to hold over a gap t, (M,) OUT.
+
+    Over a long gap these may be below what a float can hold: that of the slowest state which `possible` (M,) admits is
+    left out. Returns its logarithm.
+    """
+    least = np.inf
+    for s in range(v.shape[0]):
+        if v[s] > 0.0 and possible[s] > 0.0:
+            least = min(least, lam[s])
+    for s in range(v.shape[0]):
+        out[s] = v[s] * np.exp((least - lam[s]) * t) if v[s] > 0.0 and possible[s] > 0.0 else 0.0
+    return -least * t if least < np.inf else 0.0
+
+
+@njit(**JIT)
+def land(v, kind, rate, B, side, work):
+    """Take v (M,), in place, from just before a pinned row to just after it (side 0), or the future's word back (1)."""
+    M = v.shape[0]
+    before = work[0]
+    for s in range(M):
+        before[s] = v[s]
+        if kind == ENTRY:
+            v[s] = 0.0
+    for r in range(M):
+        if before[r] > 0.0:
+            for s in range(M):
+                if s != r:
+                    v[s] += before[r] * (rate * B[side, r, s])
+
+
+@njit(**JIT)
+def arrive(v, t, kind, lam, rate, B, table, out, work):
+    """State probabilities v brought to a row t later, OUT; returns the logarithm of what is left out of them."""
+    shift = 0.0
+    if is_barred(kind):
+        shift = hold(v, t, lam, v, out)
+    else:
+        carry(v, t, rate, B, table, 0, out, work)
+    if is_pinned(kind):
+        land(out, kind, rate, B, 0, work)
+    return shift
+
+
+@njit(**JIT)
+def look_back(v, t, kind, possible, lam, rate, B, table, out, work):
+    """What the future says of each state at a row, v, brought back over the gap t before it, OUT, up to a factor.
+
+    v is used up; possible : (M,) 0 for what is no state at the beginning of the gap.
+    """
+    if is_pinned(kind):
+        land(v, kind, rate, B, 1, work)
+    if is_barred(kind):
+        hold(v, t, lam, possible, out)
+    else:
+        carry(v, t, rate, B, table, 1, out, work)
+
+
+@njit(**JIT)
+def filter_sequence(tau, kinds, log_density, pi, lam, rate, B, table, filtered, ahead, work):
     """Forward pass over one sequence.
 
     filtered, ahead : (L, M) OUT: state probabilities with and without the row itself.
@@ -176,13 +253,9 @@ def filter_sequence(tau, log_density, pi, rate, B, table, filtered, ahead, work)
     total = 0.0
     for row in range(L):
         a = ahead[row]
-        if row > 0:
-            carry(filtered[row - 1], tau[row] - tau[row - 1], rate, B, table, 0, a, work)
-        elif tau[0] > 0.0:
-            carry(pi, tau[0], rate, B, table, 0, a, work)
-        else:
-            for s in range(M):
-                a[s] = pi[s]
+        before = filtered[row - 1] if row > 0 else pi
+        t = tau[row] - (tau[row - 1] if row > 0 else 0.0)
+        total += arrive(before, t, kinds[row], lam, rate, B, table, a, work)
         top = -np.inf
         for s in range(M):
             if a[s] > 0.0:
@@ -220,12 +293,13 @@ def future_ratio(posterior, ahead, ratio):
 
 
 @njit(**JIT)
-def smooth_sequence(tau, posterior, ahead, rate, B, table, ratio, back, work):
+def smooth_sequence(tau, kinds, posterior, ahead, lam, rate, B, table, ratio, back, work):
     """Backward pass over one sequence: posterior (L, M) IN: filtered probabilities; OUT: given all rows."""
     M = posterior.shape[1]
     for row in range(tau.shape[0] - 2, -1, -1):
         future_ratio(posterior[row + 1], ahead[row + 1], ratio)
-        carry(ratio, tau[row + 1] - tau[row], rate, B, table, 1, back, work)
+        t = tau[row + 1] - tau[row]
+        look_back(ratio, t, kinds[row + 1], posterior[row], lam, rate, B, table, back, work)
         norm = 0.0
         for s in range(M):
             posterior[row, s] *= back[s]
@@ -235,9 +309,10 @@ def smooth_sequence(tau, posterior, ahead, rate, B, table, ratio, back, work):
 
 
 @njit(**JIT)
-def smooth_block(tau, offsets, log_density, pi, tables, posterior, log_lik):
+def smooth_block(tau, kinds, offsets, log_density, pi, tables, posterior, log_lik):
     """Posterior state probabilities of every row of a block (OUT), and each sequence's log-likelihood (OUT).
 
+    kinds : (n,) how each row was seen, a first row at the start of its window as a snapshot
     log_density : (n, M), zero rows where nothing was observed; tables : as `power_tables` makes them.
 
     Returns
@@ -245,7 +320,7 @@ def smooth_block(tau, offsets, log_density, pi, tables, posterior, log_lik):
     where : (2,) int
         Sequence and row (within it) that the process cannot produce; -1 if all went well.
     """
-    rate, B, table = tables[:3]
+    rate, B, table, _, lam = tables
     M = pi.shape[0]
     room = 1
     for i in range(offsets.shape[0] - 1):
@@ -257,12 +332,13 @@ def smooth_block(tau, offsets, log_density, pi, tables, posterior, log_lik):
     where = np.full(2, -1, np.int64)
     for i in range(offsets.shape[0] - 1):
         first, last = offsets[i], offsets[i + 1]
+        own, seen_as = tau[first:last], kinds[first:last]
         log_lik[i], died = filter_sequence(
-            tau[first:last], log_density[first:last], pi, rate, B, table, posterior[first:last], ahead, work
+            own, seen_as, log_density[first:last], pi, lam, rate, B, table, posterior[first:last], ahead, work
         )
         if died >= 0:
             where[0] = i
             where[1] = died
             return where
-        smooth_sequence(tau[first:last], posterior[first:last], ahead, rate, B, table, ratio, back, work)
+        smooth_sequence(own, seen_as, posterior[first:last], ahead, lam, rate, B, table, ratio, back, work)
     return where

@@ -4,7 +4,8 @@ Where the process is in state s at time t with probability p_s(t), a trajectory 
 Each gap between rows is cut into cells, p is carried to their edges from both sides (exact there, by the trapezium
 rule in between), and the best states are found by dynamic programming over the cells: a jump has a price in units of
 time, jumps that cannot happen are left out, and so is, at a row, a state that could not have shown it. A jump then
-moves from the edge of its cell to where the two probabilities cross.
+moves from the edge of its cell to where the two probabilities cross. A barred gap is one cell without jumps inside; a
+row that is entered must have its jump at that instant, and after a barred gap one may lie there.
 
 Cells beside the rows are 1/8 of the fastest state's mean dwell, those further in wider by 1/4 of the way there: what
 is left of a row's influence changes no faster. A gap has at least 8, and 4 for each jump of the longest way between
@@ -20,7 +21,17 @@ from numba import njit
 
 from ..arrays import Floats
 from ..jit import JIT
-from .forward_backward import carry, filter_sequence, future_ratio, smooth_sequence
+from ..kinds import ENTRY, HELD, SNAPSHOT
+from .forward_backward import (
+    carry,
+    filter_sequence,
+    future_ratio,
+    hold,
+    is_barred,
+    is_pinned,
+    land,
+    smooth_sequence,
+)
 from .stats import label_rows
 
 FIRST_CELL = 0.125
@@ -104,8 +115,32 @@ def _carry_scaled(v, t, rate, B, table, side, out, work):
 
 
 @njit(**JIT)
+def _future(kind, posterior, ahead, rate, B, word, work):
+    """What the future says of each state just before a row of some kind, (M,) OUT, up to a common factor."""
+    future_ratio(posterior, ahead, word)
+    if is_pinned(kind):
+        land(word, kind, rate, B, 1, work)
+
+
+@njit(inline="always", **JIT)
+def _move(V, prices, may_stay, may_jump, U, source):
+    """Least cost behind a point, U (M,) OUT, given V before it, and the state that it comes from, source (M,) OUT."""
+    M = V.shape[0]
+    for s in range(M):
+        U[s] = V[s] if may_stay else np.inf
+        source[s] = s
+    if may_jump:
+        for r in range(M):
+            if V[r] < np.inf:
+                for s in range(M):
+                    if V[r] + prices[r, s] < U[s]:
+                        U[s] = V[r] + prices[r, s]
+                        source[s] = r
+
+
+@njit(**JIT)
 def search_sequence(
-    tau, end, log_density, pi, filtered, ahead, posterior, rate, B, table, prices, least,
+    tau, kinds, end, log_density, pi, filtered, ahead, posterior, lam, rate, B, table, prices, least,
     from_state, point_time, point_row, edges, behind, work,
 ):  # fmt: skip
     """Best states over the cells of one sequence.
@@ -123,39 +158,54 @@ def search_sequence(
     for row in range(L + 1):
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < L else end
+        kind = kinds[row] if row < L else np.int8(SNAPSHOT)
+        # at its end, a gap has room for a jump, unless the next row is of the same instant and has one itself
+        may_jump = row < L and kind != HELD and not (kind == SNAPSHOT and row + 1 < L and tau[row + 1] == hi)
+        may_stay = kind != ENTRY
+        n_cells = 0
         if hi > lo:
-            n_cells = cut_gap(lo, hi, rate * (hi - lo), least, edges)
+            barred = is_barred(kind)
+            if barred:
+                n_cells = 1
+                edges[0] = lo
+                edges[1] = hi
+            else:
+                n_cells = cut_gap(lo, hi, rate * (hi - lo), least, edges)
             if row < L:
-                future_ratio(posterior[row], ahead[row], behind[n_cells])
+                _future(kind, posterior[row], ahead[row], rate, B, behind[n_cells], work)
             else:
                 behind[n_cells] = 1.0
-            for k in range(n_cells - 1, -1, -1):
-                _carry_scaled(behind[k + 1], edges[k + 1] - edges[k], rate, B, table, 1, behind[k], work)
             v[:] = filtered[row - 1] if row > 0 else pi
+            if barred:
+                hold(behind[1], hi - lo, lam, v, behind[0])
+            else:
+                for k in range(n_cells - 1, -1, -1):
+                    _carry_scaled(behind[k + 1], edges[k + 1] - edges[k], rate, B, table, 1, behind[k], work)
             before[:] = 1.0 / M
             _chances(v, behind[0], before)
             for k in range(1, n_cells + 1):
                 t = edges[k] - edges[k - 1]
-                _carry_scaled(v, t, rate, B, table, 0, w, work)
-                v[:] = w
                 p[:] = before
-                _chances(v, behind[k], p)
+                if not barred:
+                    _carry_scaled(v, t, rate, B, table, 0, w, work)
+                    v[:] = w
+                    _chances(v, behind[k], p)
                 for s in range(M):
                     V[s] = U[s] + t * (1.0 - 0.5 * (before[s] + p[s]))
                     before[s] = p[s]
                 point_time[n] = edges[k]
                 point_row[n] = row
-                for s in range(M):
-                    U[s] = V[s]
-                    from_state[n, s] = s
-                if row < L or k < n_cells:
-                    for r in range(M):
-                        if V[r] < np.inf:
-                            for s in range(M):
-                                if V[r] + prices[r, s] < U[s]:
-                                    U[s] = V[r] + prices[r, s]
-                                    from_state[n, s] = r
+                if k < n_cells:
+                    _move(V, prices, True, True, U, from_state[n])
+                else:
+                    _move(V, prices, may_stay, may_jump, U, from_state[n])
                 n += 1
+        elif is_pinned(kind):
+            V[:] = U
+            point_time[n] = hi
+            point_row[n] = row
+            _move(V, prices, may_stay, may_jump, U, from_state[n])
+            n += 1
         if row < L:
             for s in range(M):
                 if log_density[row, s] == -np.inf:
@@ -204,12 +254,13 @@ def find_crossing(lo, hi, low, high, start, past, future, old, new, rate, B, tab
 
 
 @njit(**JIT)
-def least_error_block(tau, offsets, ends, log_density, pi, tables, prices, jumps_needed):
+def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices, jumps_needed):
     """The trajectory that errs least, of every sequence of a block.
 
     Parameters
     ----------
     tau, offsets, ends : as in `sweep_block`
+    kinds : (n,) how each row was seen, a first row at the start of its window as a snapshot
     log_density : (n, M), zero rows where nothing was observed
     pi, tables : the process, as in `smooth_block`
     prices : (M, M) of each jump, in units of time; inf for those that cannot happen and on the diagonal
@@ -223,7 +274,7 @@ def least_error_block(tau, offsets, ends, log_density, pi, tables, prices, jumps
     row_states : (n,)
     cost : (S,) expected time in the wrong state plus the price of the jumps, on the grid
     """
-    rate, B, table = tables[:3]
+    rate, B, table, _, lam = tables
     M = pi.shape[0]
     S = ends.shape[0]
     least = max(LEAST_CELLS, CELLS_PER_JUMP * jumps_needed)
@@ -254,14 +305,16 @@ def least_error_block(tau, offsets, ends, log_density, pi, tables, prices, jumps
     for i in range(S):
         first, last = offsets[i], offsets[i + 1]
         L = last - first
-        tau_i = tau[first:last]
-        _, died = filter_sequence(tau_i, log_density[first:last], pi, rate, B, table, filtered, ahead, work)
+        tau_i, kinds_i = tau[first:last], kinds[first:last]
+        _, died = filter_sequence(
+            tau_i, kinds_i, log_density[first:last], pi, lam, rate, B, table, filtered, ahead, work
+        )
         if died < 0:
             posterior[:L] = filtered[:L]
-            smooth_sequence(tau_i, posterior[:L], ahead, rate, B, table, ratio, back, work)
+            smooth_sequence(tau_i, kinds_i, posterior[:L], ahead, lam, rate, B, table, ratio, back, work)
             n_points, s, cost[i] = search_sequence(
-                tau_i, ends[i], log_density[first:last], pi, filtered, ahead, posterior, rate, B, table, prices,
-                least, from_state, point_time, point_row, edges, behind, work,
+                tau_i, kinds_i, ends[i], log_density[first:last], pi, filtered, ahead, posterior, lam, rate, B, table,
+                prices, least, from_state, point_time, point_row, edges, behind, work,
             )  # fmt: skip
             if cost[i] == np.inf:
                 died = L - 1
@@ -295,18 +348,22 @@ def least_error_block(tau, offsets, ends, log_density, pi, tables, prices, jumps
             lo = tau_i[row - 1] if row > 0 else 0.0
             hi = tau_i[row] if row < L else ends[i]
             low = max(starts[total + j - 1], point_time[k - 1] if k > 0 and point_row[k - 1] == row else lo)
-            high = point_time[k + 1] if k + 1 < n_points and point_row[k + 1] == row else hi
+            at_row = k + 1 == n_points or point_row[k + 1] != row
+            high = hi if at_row else point_time[k + 1]
             if j < n_jumps:
                 high = min(high, point_time[jump_points[n_jumps - j - 1]])
+            rows[total + j] = row
+            if at_row and row < L and is_pinned(kinds_i[row]):
+                starts[total + j] = hi
+                continue
             if row < L:
-                future_ratio(posterior[row], ahead[row], ratio)
+                _future(kinds_i[row], posterior[row], ahead[row], rate, B, ratio, work)
             else:
                 ratio[:] = 1.0
             starts[total + j] = find_crossing(
                 lo, hi, low, high, point_time[k], filtered[row - 1] if row > 0 else pi, ratio,
                 states[total + j - 1], states[total + j], rate, B, table, left, back, p, work,
             )  # fmt: skip
-            rows[total + j] = row
         label_rows(states[total:], rows[total:], counts[i], row_states[first:last])
         total += counts[i]
     return where, counts, states[:total], starts[:total], rows[:total], row_states, cost

@@ -268,7 +268,9 @@ def update_rows(
 
 
 @njit(**JIT)
-def decode_plainly(tau, seen, offsets, ends, cost, lam, X, jumps, first_running, free_end, states, starts, rows, counts):
+def decode_plainly(
+    tau, seen, offsets, ends, cost, lam, X, jumps, first_running, free_end, states, starts, rows, counts
+):
     """Best trajectories over evenly spread candidates, jump times as they are: what `update_rows` tells, offline.
 
     Dwells (OUT) of sequence i lie from i + jumps (offsets[i] + i) on, counts[i] of them.

@@ -5,41 +5,79 @@ searched with more care: decoding and jump times alternate to a fixed point, fro
 the sweep; the paper's, one in the middle of each gap; many in each gap, for one jump), and the best one is kept.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
 from ..jit import JIT
+from ..kinds import SNAPSHOT
 from ..model.objective import complete_cost, running_cost
-from .decode import SPREAD, best_path, place_candidates, spread_candidates, trace_back
+from .decode import QUEUE, SPREAD, best_path, make_room, place_candidates, spread_candidates, trace_back, widen
 from .jump_times import place_jumps
 from .stats import add_trajectory, label_rows
 
 SETTLED = 1e-12
 
 
+class Task(NamedTuple):
+    """One sequence and what its trajectory is charged: the arguments of `best_path`."""
+
+    tau: Any
+    seen: Any
+    kinds: Any
+    end: float
+    cost: Any
+    lam: Any
+    into: Any
+    first_running: bool
+    free_end: bool
+
+
 @njit(**JIT)
-def trajectory_cost(cost, end, lam, X, first_running, free_end, states, starts, rows, n):
+def trajectory_cost(task, states, starts, rows, n):
     """Cost of one trajectory: its observations, jumps and dwells."""
     total = 0.0
     for k in range(n):
         s = states[k]
         last = k == n - 1
-        for row in range(rows[k], cost.shape[0] if last else rows[k + 1]):
-            total += cost[row, s]
-        z = lam[s] * ((end if last else starts[k + 1]) - starts[k])
+        for row in range(rows[k], task.cost.shape[0] if last else rows[k + 1]):
+            total += task.cost[row, s]
+        z = task.lam[s] * ((task.end if last else starts[k + 1]) - starts[k])
         if last:
-            total += 0.0 if free_end else running_cost(z)
+            total += 0.0 if task.free_end else running_cost(z)
         else:
-            total += X[s, states[k + 1]]
-            total += running_cost(z) if k == 0 and first_running else complete_cost(z)
+            total += task.into[states[k + 1], s]
+            total += running_cost(z) if k == 0 and task.first_running else complete_cost(z)
     return total
 
 
 @njit(**JIT)
-def settle(
-    tau, seen, end, cost, lam, X, first_running, free_end, base, per_gap, beam, rounds,
-    states, starts, rows, n, cand_time, cand_row, from_start, from_state, work, out,
-):  # fmt: skip
+def decode(task, one_a_gap, n_cand, room):
+    """Cost of the best path through the candidates, which is left in `room` (OUT)."""
+    while True:
+        value = best_path(
+            task.cost, task.kinds, task.end, task.lam, task.into, task.first_running, task.free_end, one_a_gap, n_cand,
+            room,
+        )  # fmt: skip
+        if value != -np.inf:
+            return value
+        room = widen(room)
+
+
+@njit(**JIT)
+def take_path(task, room, work, states, starts, rows):
+    """The best path in `room` as dwells (OUT), with its jumps at their best places; returns their number."""
+    n = trace_back(room, states, starts, rows)
+    place_jumps(
+        states, starts, rows, n, task.tau, task.seen, task.kinds, task.end, task.lam, task.first_running, work,
+        task.free_end,
+    )  # fmt: skip
+    return n
+
+
+@njit(**JIT)
+def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, work):
     """Alternate decoding and jump times, from the current dwells (IN, OUT, n of them), until the cost no longer falls.
 
     Returns the number of dwells; 0 if there is no path.
@@ -47,63 +85,51 @@ def settle(
     before = np.inf
     for _ in range(rounds):
         n_cand = place_candidates(
-            tau, seen, end, starts[1:], rows[1:], n - 1, base, per_gap, beam, cand_time, cand_row
+            task.tau, task.seen, task.kinds, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
+            room.cand_time, room.cand_row,
         )  # fmt: skip
-        value = best_path(
-            cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out, free_end,
-            np.bool_(False),
-        )  # fmt: skip
+        value = decode(task, np.bool_(False), n_cand, room)
         if value == np.inf:
             return 0
         if before - value <= SETTLED * (1.0 + abs(value)):
             break
         before = value
-        n = trace_back(cand_time, cand_row, from_start, from_state, out, states, starts, rows)
-        place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, work, free_end)
+        n = take_path(task, room, work, states, starts, rows)
     return n
 
 
 @njit(**JIT)
-def one_a_gap(
-    tau, seen, end, cost, lam, X, first_running, free_end, spread, rounds,
-    states, starts, rows, cand_time, cand_row, from_start, from_state, work, out,
-):  # fmt: skip
+def one_a_gap(task, spread, rounds, states, starts, rows, room, work):
     """Dwells (OUT) with one jump a gap at most, from many places in each or from its middle; 0 if there is no path."""
     if not spread:
         one = np.int64(1)  # a plain 1 would be a type of its own, and all compiled twice
-        return settle(
-            tau, seen, end, cost, lam, X, first_running, free_end, one, one, np.bool_(False), rounds,
-            states, starts, rows, one, cand_time, cand_row, from_start, from_state, work, out,
-        )  # fmt: skip
-    n_cand = spread_candidates(tau, end, cand_time, cand_row)
-    value = best_path(
-        cost, end, lam, X, first_running, cand_time, cand_row, n_cand, from_start, from_state, out, free_end,
-        np.bool_(True),
-    )  # fmt: skip
-    if value == np.inf:
+        return settle(task, one, one, np.bool_(False), rounds, states, starts, rows, one, room, work)
+    n_cand = spread_candidates(task.tau, task.kinds, task.end, room.cand_time, room.cand_row)
+    if decode(task, np.bool_(True), n_cand, room) == np.inf:
         return 0
-    n = trace_back(cand_time, cand_row, from_start, from_state, out, states, starts, rows)
-    place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, work, free_end)
-    return n
+    return take_path(task, room, work, states, starts, rows)
 
 
 @njit(**JIT)
 def sweep_block(
-    tau, seen, offsets, ends, weights, cost, lam, X, search,
-    slots, states, starts, rows, n_dwells,
+    tau, seen, kinds, offsets, ends, weights, cost, lam, X, search,
+    old_offsets, old_states, old_starts, old_rows,
+    dwell_offsets, states, starts, rows,
     row_states, exits, time, log_time, jumps, run_state, run_time,
 ):  # fmt: skip
     """Decode every sequence of a block and place its jumps.
 
     Parameters
     ----------
-    tau : (n,) row times relative to the window of each sequence; seen : (n,) bool, row holds an observation
+    tau : (n,) row times relative to the window of each sequence; seen : (n,) bool, row holds an observation, and no
+        jump passes it; kinds : (n,) how each row was seen
     offsets : (S + 1,) rows of each sequence
     ends, weights : (S,) window lengths and sequence weights
-    cost : (n, M), lam : (M,), X : (M, M) as in `best_path`
+    cost : (n, M), lam : (M,) as in `best_path`; X : (M, M) cost of a jump from each state (row) into each
     search : (6,) int: base, per_gap, beam, first_running, rounds, free_end. One round is a sweep of a fit; more are a
         search for what is published
-    slots : (S + 1,) room of each sequence in states, starts, rows (IN, OUT: current dwells, n_dwells of them)
+    old_offsets (S + 1,), old_states, old_starts, old_rows : current dwells
+    dwell_offsets (S + 1,), states, starts, rows : OUT, the dwells that were found, one sequence after the other
     row_states : (n,) OUT
     exits, time, log_time, jumps : OUT sums; run_state, run_time : (S, 2) OUT
 
@@ -116,60 +142,59 @@ def sweep_block(
     beam, first_running, free_end = search[2] == 1, search[3] == 1, search[5] == 1
     S = ends.shape[0]
     M = lam.shape[0]
-    room, points = 1, 1
+    gaps = 1
+    most = 1 + per_gap
     for i in range(S):
-        room = max(room, slots[i + 1] - slots[i])
-        points = max(points, offsets[i + 1] - offsets[i] + 1)
-    many = max(room, SPREAD * points) if rounds > 1 else room
-    cand_time = np.empty(many)
-    cand_row = np.empty(many, np.int64)
-    from_start = np.empty((many, M), np.int32)
-    from_state = np.empty((many, M), np.int16)
-    work = np.empty((8, room))
-    other_states, other_starts, other_rows = np.empty(room, np.int32), np.empty(room), np.empty(room, np.int32)
-    out = np.zeros(3, np.int64)
+        own = offsets[i + 1] - offsets[i] + 1
+        gaps = max(gaps, own)
+        pinned = 0
+        for row in range(offsets[i], offsets[i + 1]):
+            pinned += kinds[row] != SNAPSHOT
+        most = max(most, 1 + per_gap * own + pinned)
+    room = make_room(max(most, SPREAD * gaps) if rounds > 1 else most, M, QUEUE)
+    into = X.T.copy()
+    work = np.empty((8, most))
+    states_i, starts_i, rows_i = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32)
+    other_states, other_starts, other_rows = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32)
     where = np.full(2, -1, np.int64)
+    at = 0
     for i in range(S):
         first, last = offsets[i], offsets[i + 1]
-        a, b = slots[i], slots[i + 1]
-        tau_i, seen_i, cost_i = tau[first:last], seen[first:last], cost[first:last]
-        states_i, starts_i, rows_i = states[a:b], starts[a:b], rows[a:b]
-        n_dwells[i] = settle(
-            tau_i, seen_i, ends[i], cost_i, lam, X, first_running, free_end, base, per_gap, beam, rounds,
-            states_i, starts_i, rows_i, n_dwells[i], cand_time, cand_row, from_start, from_state, work, out,
+        task = Task(
+            tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last], lam, into, first_running,
+            free_end,
         )  # fmt: skip
-        if n_dwells[i] == 0:
+        a = old_offsets[i]
+        n = old_offsets[i + 1] - a
+        for k in range(n):
+            states_i[k], starts_i[k], rows_i[k] = old_states[a + k], old_starts[a + k], old_rows[a + k]
+        n = settle(task, base, per_gap, beam, rounds, states_i, starts_i, rows_i, n, room, work)
+        if n == 0:
             where[0] = i
-            where[1] = out[2]
+            where[1] = room.found[2]
             return where
         if rounds > 1:
-            best = trajectory_cost(
-                cost_i, ends[i], lam, X, first_running, free_end, states_i, starts_i, rows_i, n_dwells[i]
-            )
+            best = trajectory_cost(task, states_i, starts_i, rows_i, n)
             # one a gap is also what more candidates and the beam must not fall behind
             for start in range(2 if per_gap > 1 else 1):
-                n = one_a_gap(
-                    tau_i, seen_i, ends[i], cost_i, lam, X, first_running, free_end, start == 0, rounds,
-                    other_states, other_starts, other_rows, cand_time, cand_row, from_start, from_state, work, out,
-                )  # fmt: skip
-                if n == 0:
+                m = one_a_gap(task, start == 0, rounds, other_states, other_starts, other_rows, room, work)
+                if m == 0:
                     continue
-                n = settle(
-                    tau_i, seen_i, ends[i], cost_i, lam, X, first_running, free_end, base, per_gap, beam, rounds,
-                    other_states, other_starts, other_rows, n,
-                    cand_time, cand_row, from_start, from_state, work, out,
+                m = settle(
+                    task, base, per_gap, beam, rounds, other_states, other_starts, other_rows, m, room, work
                 )  # fmt: skip
-                value = trajectory_cost(
-                    cost_i, ends[i], lam, X, first_running, free_end, other_states, other_starts, other_rows, n
-                )
+                value = trajectory_cost(task, other_states, other_starts, other_rows, m)
                 if value < best - SETTLED * (1.0 + abs(best)):
                     best = value
-                    n_dwells[i] = n
+                    n = m
                     states_i[:n], starts_i[:n], rows_i[:n] = other_states[:n], other_starts[:n], other_rows[:n]
-        n = n_dwells[i]
         label_rows(states_i, rows_i, n, row_states[first:last])
         add_trajectory(
             states_i, starts_i, n, ends[i], weights[i], first_running,
             exits, time, log_time, jumps, run_state[i], run_time[i],
         )  # fmt: skip
+        for k in range(n):
+            states[at + k], starts[at + k], rows[at + k] = states_i[k], starts_i[k], rows_i[k]
+        at += n
+        dwell_offsets[i + 1] = at
     return where

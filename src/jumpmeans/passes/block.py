@@ -8,8 +8,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..arrays import Bools, Codes, Floats, Ints
+from ..arrays import AnyArray, Bools, Codes, Floats, Ints
+from ..kinds import HELD, SNAPSHOT, TRANSITION
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -18,12 +20,19 @@ if TYPE_CHECKING:
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
 
 
-class NoPathError(Exception):
-    """Internal: sequence `sequence` of the panel has no path of finite cost; it dies at `row` (within the sequence)."""
+# A row that costs more than this in every state is one that none can show: a few of them would sum to infinity.
+LARGEST_COST = 1e290
 
-    def __init__(self, sequence: int, row: int) -> None:
-        super().__init__(sequence, row)
-        self.sequence, self.row = sequence, row
+
+class NoPathError(Exception):
+    """Internal: sequence `sequence` of the panel has no path of finite cost; it dies at `row` (within the sequence).
+
+    shown : whether some state can show that row, so that it is the moves that are missing.
+    """
+
+    def __init__(self, sequence: int, row: int, shown: bool = True) -> None:
+        super().__init__(sequence, row, shown)
+        self.sequence, self.row, self.shown = sequence, row, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +52,7 @@ class Block:
     first : int
         Number of the first sequence in the panel.
     kinds : (n,), optional
-        How each row was seen; None: as a snapshot.
+        How each row was seen, by the codes of `jumpmeans.kinds`; None: as a snapshot.
     allowed : (n, M), optional
         States that each row allows; None: all that its values do.
     log_rates : (n, M), optional
@@ -56,7 +65,7 @@ class Block:
     weights: Floats
     x: Floats
     first: int = 0
-    kinds: Codes | None = None
+    kinds: NDArray[np.int8] | None = None
     allowed: Bools | None = None
     log_rates: Floats | None = None
 
@@ -72,10 +81,16 @@ class Block:
         return Block, tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
-    def of(cls, panel: Panel, x: Floats) -> Block:
-        """All sequences of a panel whose encoded values are x (n, D)."""
+    def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Block:
+        """All sequences of a panel whose encoded values are x (n, D).
+
+        `labels` (M,) of the states are needed where states of rows are known.
+        """
+        if labels is None and panel.known is not None:
+            raise ValueError("labels of the states must be given for a panel with known states, got None.")
         return cls(
-            panel.relative_times(), panel.offsets, panel.end_times - panel.start_times, panel.weights, x
+            panel.relative_times(), panel.offsets, panel.end_times - panel.start_times, panel.weights, x,
+            kinds=panel.kinds, allowed=None if labels is None else panel.allowed_states(labels),
         )  # fmt: skip
 
     def cut(self) -> list[Block]:
@@ -111,9 +126,37 @@ class Block:
         """(n,) whether a row holds any observation."""
         return np.asarray(np.isfinite(self.x).any(axis=1))
 
-    @property
+    @cached_property
+    def row_kinds(self) -> NDArray[np.int8]:
+        """(n,) how each row was seen; a row that opens its window has nothing before it and is a snapshot."""
+        kinds = np.full(len(self.tau), SNAPSHOT, np.int8)
+        if self.kinds is not None:
+            kinds[:] = self.kinds
+            opening = self.offsets[:-1]
+            kinds[opening[self.tau[opening] == 0.0]] = SNAPSHOT
+        return kinds
+
+    @cached_property
+    def holds(self) -> Bools:
+        """(n,) whether no jump is moved past a row: it was seen, tells of its state or of a move, or bars a gap."""
+        holds = self.seen
+        if self.allowed is not None:
+            holds = holds | ~self.allowed.all(axis=1)
+        if self.kinds is not None:
+            barred = np.append(np.isin(self.row_kinds, (TRANSITION, HELD))[1:], False)
+            barred[self.offsets[1:] - 1] = False
+            holds = holds | (self.row_kinds != SNAPSHOT) | barred
+        return holds
+
+    def admitted(self, log_density: Floats) -> Floats:
+        """Log-densities (n, M) of the values, -inf in the states that a row does not allow."""
+        return log_density if self.allowed is None else np.where(self.allowed, log_density, -np.inf)
+
+    @cached_property
     def row_weights(self) -> Floats:
         """(n,) weight of each row: that of its sequence."""
+        if np.all(self.weights == self.weights[0]):  # as nearly always: one number, seen n times
+            return np.broadcast_to(self.weights[0], len(self.tau))
         return np.repeat(self.weights, np.diff(self.offsets))
 
     @property
@@ -129,8 +172,12 @@ class Block:
         first, last = self.tau[self.offsets[:-1]], self.tau[self.offsets[1:] - 1]
         return np.diff(self.offsets) - 1 + (first > 0) + (last < self.ends)
 
-    def no_path(self, sequence: int, row: int) -> NoPathError:
-        """What to raise when a sequence of this block has no path."""
+    def no_path(self, sequence: int, row: int, cost: Floats) -> NoPathError:
+        """What to raise when a sequence of this block has no path; cost (n, M) of each row in each state."""
+        least = cost[self.offsets[sequence] : self.offsets[sequence + 1]].min(axis=1)
+        beyond = np.flatnonzero(~(least < LARGEST_COST))
+        if len(beyond):
+            return NoPathError(self.first + int(sequence), int(beyond[0]), shown=False)
         return NoPathError(self.first + int(sequence), int(row))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints, sum_in_order
 from ..kernels.uniformization import events_at_rows, sample_block
+from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from ..model.process import Process
 from .block import Block, Dwells
 
@@ -39,7 +40,7 @@ class Drawn(NamedTuple):
 
 def begin(block: Block, rng: np.random.Generator, jumps: int) -> tuple[Paths, None]:
     """Possible jumps at the rows, and between them where one jump is not enough; states not drawn yet."""
-    offsets, starts = events_at_rows(block.tau, block.offsets, jumps)
+    offsets, starts = events_at_rows(block.tau, block.row_kinds, block.offsets, jumps)
     blank = np.zeros(len(starts), np.int32)
     return Paths(Dwells(offsets, blank, starts, blank), rng), None
 
@@ -51,21 +52,34 @@ def copied(rng: np.random.Generator) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
+def matrices(Q: Floats, rate: float) -> Floats:
+    """(4, M, M) what an event does to the state, by the kind of the row that it belongs to; none: I + Q/Ω."""
+    stay = np.eye(len(Q))
+    jump = np.where(stay > 0, 0.0, Q)
+    steps = np.empty((4, *Q.shape))
+    steps[SNAPSHOT] = stay + (Q / rate if rate > 0 else 0.0)
+    steps[TRANSITION], steps[ENTRY], steps[HELD] = stay + jump, jump, stay
+    return steps
+
+
 def draw(block: Block, paths: Paths, process: Process, fresh: bool) -> tuple[Paths, Drawn]:
     """New paths given the parameters; `fresh` ones jump only where the current ones may."""
     M = len(process.rates)
     rate = UNIFORMIZATION * float(process.rates.max())
-    B = np.eye(M) + (process.rate_matrix / rate if rate > 0 else 0.0)
-    log_density = process.emission.log_density(block.x)
-    lik = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    log_density = block.admitted(process.emission.log_density(block.x))
+    top = log_density.max(axis=1, keepdims=True)
+    lik = np.exp(log_density - np.where(top > -np.inf, top, 0.0))
+    seen = block.seen if block.allowed is None else block.seen | ~block.allowed.all(axis=1)
+    steps = matrices(process.rate_matrix, rate)
     row_states = np.zeros(len(block.tau), np.int64)
     jumps, time, first = np.zeros((M, M)), np.zeros(M), np.zeros(M)
     old, rng = paths.dwells, copied(paths.rng)
     *dwells, where = sample_block(
-        block.tau, block.seen, block.offsets, block.ends, lik, process.initial_probs, process.rates,
-        np.stack([B, B.T]), 0.0 if fresh else rate, old.offsets, old.states, old.starts, rng,
+        block.tau, block.row_kinds, seen, block.offsets, block.ends, lik, process.initial_probs, process.rates,
+        np.stack([steps, steps.transpose(0, 2, 1)]), 0.0 if fresh else rate,
+        old.offsets, old.states, old.starts, old.rows, rng,
         row_states, jumps, time, first,
     )  # fmt: skip
     if where[0] >= 0:
-        raise block.no_path(where[0], where[1])
+        raise block.no_path(where[0], where[1], -log_density)
     return Paths(Dwells(*dwells), rng), Drawn(jumps, time, first, row_states)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Floats, sum_in_order
+from ..arrays import AnyArray, Floats, sum_in_order
 from ..kernels.least_error import jump_prices
 from ..model.objective import Prices, Stats, join_stats, jump_costs
 from ..model.params import Params
@@ -38,9 +38,9 @@ class Sequences:
     longest_gap: float
 
     @classmethod
-    def of(cls, engine: Engine, panel: Panel, x: Floats) -> Sequences:
-        """The sequences of a panel whose encoded values are x (n, D)."""
-        return cls.hold(engine, Block.of(panel, x))
+    def of(cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Sequences:
+        """The sequences of a panel whose encoded values are x (n, D); for `labels` see `Block.of`."""
+        return cls.hold(engine, Block.of(panel, x, labels))
 
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:

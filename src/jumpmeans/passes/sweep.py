@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints, totals
+from ..arrays import Floats, totals
 from ..kernels.sweep import sweep_block
 from ..model.objective import Prices, Stats
 from ..model.params import Params
@@ -45,32 +45,24 @@ def sweep(
     `costs` (M, M) are those of the jumps.
     """
     M, S = params.emission.n_states, block.n_sequences
-    # the kernel works in room for all jumps that a sequence may have
-    slots = np.concatenate([[0], np.cumsum(1 + search.per_gap * block.gap_counts)])
-    counts = np.diff(dwells.offsets)
-    states, starts, rows = np.zeros(slots[-1], np.int32), np.zeros(slots[-1]), np.zeros(slots[-1], np.int32)
-    here = places(slots, dwells.offsets)
-    states[here], starts[here], rows[here] = dwells.states, dwells.starts, dwells.rows
-    row_states = np.zeros(len(block.tau), np.int32)
+    # room for all dwells that there may be
+    most = S + search.per_gap * int(block.gap_counts.sum()) + np.count_nonzero(block.row_kinds)
+    offsets, states = np.zeros(S + 1, np.int64), np.empty(most, np.int32)
+    starts, rows = np.empty(most), np.empty(most, np.int32)
+    row_states = np.empty(len(block.tau), np.int32)
     exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
-    run_state, run_time = np.full((S, 2), -1, np.int32), np.zeros((S, 2))
+    run_state, run_time = np.empty((S, 2), np.int32), np.empty((S, 2))
+    cost = params.emission.cost(block.x, prices.emission)
     where = sweep_block(
-        block.tau, block.seen, block.offsets, block.ends, block.weights,
-        params.emission.cost(block.x, prices.emission), params.rates, costs, tuple(search),
-        slots, states, starts, rows, counts,
+        block.tau, block.holds, block.row_kinds, block.offsets, block.ends, block.weights,
+        cost if block.allowed is None else np.where(block.allowed, cost, np.inf), params.rates, costs, tuple(search),
+        *dwells, offsets, states, starts, rows,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
     if where[0] >= 0:  # found after the row that no state could explain
-        raise block.no_path(where[0], where[1] - 1)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    here = places(slots, offsets)
-    found = Dwells(offsets, states[here], starts[here], rows[here])
+        raise block.no_path(where[0], where[1] - 1, cost)
+    n = offsets[-1]
+    found = Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy())
     emission = params.emission.stats(block.x, row_states, block.row_weights)
     first = totals(found.states[offsets[:-1]], block.weights, M)
     return found, Stats(exits, time, log_time, jumps, run_state, run_time, block.weights, emission, first)
-
-
-def places(slots: Ints, offsets: Ints) -> Ints:
-    """(n_dwells,) where the dwells of each sequence lie in the room that begins at its slot."""
-    counts = np.diff(offsets)
-    return np.repeat(slots[:-1] - offsets[:-1], counts) + np.arange(offsets[-1])
