@@ -199,14 +199,16 @@ def test_refuses_rows():
     decoder = jm.OnlineDecoder(CHAIN)
     decoder.update("a", 1.0, "well")
     for late in (1.0, 0.5, np.nan):
-        with pytest.raises(jm.PanelError, match="times of sequence 'a' must increase strictly, got .* after 1; no row"):
+        with pytest.raises(
+            jm.PanelError, match=r"times of sequence 'a' must increase strictly, got .* after 1; no row"
+        ):
             decoder.update_many(["b", "a"], [0.0, late], ["well", "well"])
     assert decoder.ids == ["a"]
     with pytest.raises(jm.PanelError, match="must increase strictly, got 4 after 5"):
         decoder.update_many(["a", "a"], [5.0, 4.0], ["ill", "ill"])
-    with pytest.raises(jm.PanelError, match="must be among the known ones.*got.*lost"):
+    with pytest.raises(jm.PanelError, match=r"must be among the known ones.*got.*lost"):
         decoder.update("a", 2.0, "lost")
-    with pytest.raises(jm.PanelError, match="ids must be integers or strings, got 2.5"):
+    with pytest.raises(jm.PanelError, match=r"ids must be integers or strings, got 2\.5"):
         decoder.update(2.5, 0.0, "well")
     with pytest.raises(jm.PanelError, match="ids and times must be of one length, got 2 and 1"):
         decoder.update_many(["a", "b"], [2.0], ["well", "well"])

@@ -226,7 +226,8 @@ class EM(ReadOut):
         emission = process.emission.with_pseudo_count(0.0)
         x = emission.encode(panel)
         moves = (self.structure or Structure()).allowed_moves(process.states)
-        task = Task.of(Sequences.of(get_engine(self.engine), panel, x), moves, emission, x, panel)
+        sequences = Sequences.of(get_engine(self.engine), panel, x, process.states)
+        task = Task.of(sequences, moves, emission, x, panel)
         with explained(panel, "the fitted process"):
             found = observed_information(task, replace(process, emission=emission))
         return Sureness(self, found)
