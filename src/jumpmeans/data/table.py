@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import reprlib
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats
+from ..arrays import AnyArray, Floats, read_floats
 from .frames import make_frame
 
 # A printed table shows so many rows and columns at most, the first ones.
@@ -54,8 +55,8 @@ class Table:
     unit: str | None = None
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=np.float64)
-        labels = {"rows": np.atleast_1d(np.array(self.rows)), "columns": np.atleast_1d(np.array(self.columns))}
+        values = read_floats("values", self.values)
+        labels = {"rows": _labels("rows", self.rows), "columns": _labels("columns", self.columns)}
         if values.shape != tuple(len(x) for x in labels.values()):
             raise ValueError(
                 f"values must have a row for each of the {len(labels['rows'])} row labels and a column for each of the "
@@ -63,7 +64,7 @@ class Table:
             )
         for what, x in labels.items():
             if len(set(x.tolist())) < len(x):
-                raise ValueError(f"labels of {what} must be distinct, got {x.tolist()[:10]}.")
+                raise ValueError(f"labels of {what} must be distinct, got {reprlib.repr(x.tolist())}.")
         for name, array in {"values": values, **labels}.items():
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -97,7 +98,7 @@ class Table:
         R, C = self.values.shape
         if (R, C) != (len(rows), len(columns)):
             lines.append(f"... {R} rows and {C} columns in all")
-        return "\n".join([self.name if self.unit is None else f"{self.name} ({self.unit})", *lines])
+        return "\n".join([str(self.name) if self.unit is None else f"{self.name} ({self.unit})", *lines])
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A frame with a column of row labels, named `row_name`, and one of numbers for each column label.
@@ -121,8 +122,19 @@ def _shown(label: Any) -> str:
     return f"{label:.6g}" if isinstance(label, float) else str(label)
 
 
+def _labels(what: str, given: Any) -> AnyArray:
+    """A copy of labels: words or numbers, each alone."""
+    try:
+        labels = np.atleast_1d(np.array(given))
+    except ValueError:  # of lists that differ in length
+        labels = np.empty((0, 0))
+    if labels.ndim > 1 or not all(isinstance(label, Hashable) for label in labels.tolist()):
+        raise ValueError(f"labels of {what} must be words or numbers, one for each, got {reprlib.repr(given)}.")
+    return labels
+
+
 def _place(label: Any, labels: AnyArray, what: str) -> int:
     known = labels.tolist()
-    if label not in known:
+    if not isinstance(label, Hashable) or label not in known:
         raise KeyError(f"there is no {what} {label!r}; there are {known[:10]}{' and more' if len(known) > 10 else ''}.")
     return int(known.index(label))

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import AnyArray, Codes, Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..errors import PanelError
 from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
 from ..fit.publish import publish_trajectories
@@ -19,12 +20,14 @@ from ..fit.refine import Decoder, close, closing_prices
 from ..history import History
 from ..model.objective import Cost
 from ..model.params import Params
-from ..options import Rule, auto, choice, count, families, listed, number, seed, state_labels
+from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
 from .last_value import check_at_fit
 from .read_out import Occupancy, ReadOut, all_at_once, explained
 
-weight = auto | number(least=0)
+weight = auto | price()
+# ζ goes with the square of the unit of its column.
+zeta = auto | price(1e300)
 # Beyond these, tables of states and candidates for jumps would ask for more memory than there is.
 MOST_STATES, MOST_JUMPS = 1000, 1000
 # Rules of the options that both models have.
@@ -32,7 +35,7 @@ SHARED: dict[str, Rule] = {
     "emission": families,
     "states": state_labels,
     "transition_weight": weight,
-    "emission_weight": weight | listed(weight, "a list of them, one for each column"),
+    "emission_weight": zeta | listed(zeta, "a list of them, one for each column"),
     "max_iter": count(),
     "tol": number(least=0),
     "jumps_per_gap": auto | count(most=MOST_JUMPS),
@@ -49,7 +52,7 @@ class JumpModel(ReadOut):
 
     no_refit: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]]
-    criteria: ClassVar[Rule] = choice("objective", "time")
+    criteria: ClassVar[Rule] = choice("objective", "time", "online")
     structure: Any
     refine: Any
     emission_weight: Any
@@ -79,7 +82,8 @@ class JumpModel(ReadOut):
                 stacklevel=3,
             )
         # states with names of their own keep their order
-        sorts = self.structure is None and not self._keeps_order and np.array_equal(labels, np.arange(len(labels)))
+        numbered = np.array_equal(labels, np.arange(len(labels))) and panel.known is None
+        sorts = self.structure is None and not self._keeps_order and numbered
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
@@ -89,7 +93,7 @@ class JumpModel(ReadOut):
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
                 ),
-                lambda process: most_likely(sequences, process, model.moves, panel),
+                lambda process: most_likely(sequences, process, model.constraints, panel),
             )  # fmt: skip
         params = run.params
         trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
@@ -128,9 +132,11 @@ class JumpModel(ReadOut):
         Parameters
         ----------
         panel : Panel or frame
-        criterion : "objective" or "time"
+        criterion : "objective", "time" or "online"
             Least objective of JUMP-means under `process_`, as `trajectories_` are; or least expected time in the wrong
-            state, given all observations, with a small price per jump against flicker, which errs less.
+            state, given all observations, with a small price per jump against flicker, which errs less. "online": least
+            objective with jumps in the middle of a gap only (spread evenly over it, for more than one a gap): what
+            `OnlineDecoder` tells of a sequence, row by row, is how this decode of the rows so far ends.
 
         Notes
         -----
@@ -142,7 +148,11 @@ class JumpModel(ReadOut):
     def _dwells(self, panel: Panel, criterion: str) -> Dwells:
         if criterion == "time":
             return super()._dwells(panel, criterion)
+        check_first(panel, self._decoder_.prices.first)
         sequences = self._sequences(panel)
+        if criterion == "online":
+            with explained(panel, WHY, REMEDY):
+                return sequences.fetch(sequences.decode_online(*self._decoder_[:3]))
         with explained(panel, WHY, REMEDY):
             return sequences.fetch(self._decoder_.decode(sequences)[0])
 
@@ -151,3 +161,13 @@ class JumpModel(ReadOut):
 
     def _shown(self) -> AnyArray:
         return self._decoder_.shown
+
+
+def check_first(panel: Panel, first: Floats | None) -> None:
+    """Refuse windows that begin before their first row where some states cannot be the first (first: (M,) costs)."""
+    early = np.flatnonzero(panel.times[panel.offsets[:-1]] > panel.start_times)
+    if first is not None and len(early):
+        raise PanelError(
+            "windows must begin with their first row where Structure(initial=...) rules out states, got one that "
+            f"begins before {panel.locate(int(panel.offsets[early[0]]))}; add a row there without a value."
+        )

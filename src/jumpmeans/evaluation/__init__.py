@@ -1,5 +1,6 @@
 """How good is a model: values held out, errors, and many fits scored on the same hold-outs."""
 
+from .alarms import AlarmRates, alarm_rates
 from .bootstrap import Bootstrap, bootstrap
 from .hold_out import Truth, hold_out
 from .nested import LikelihoodRatio, likelihood_ratio
@@ -9,12 +10,14 @@ from .state_path import StatePath, state_path
 from .tune import Tuned, tune
 
 __all__ = [
+    "AlarmRates",
     "Bootstrap",
     "LikelihoodRatio",
     "PearsonTest",
     "StatePath",
     "Truth",
     "Tuned",
+    "alarm_rates",
     "bootstrap",
     "hold_out",
     "likelihood_ratio",

@@ -129,10 +129,10 @@ def pearson_test(
         raise ValueError(f"there must be at most {MOST_CELLS} cells, got {G * M}; take fewer groups.")
     P = _probs(process.rate_matrix, moves)
     expected = _gather(group, moves.weight[:, None] * P, G)
-    observed = np.bincount(group * M + moves.target, weights=moves.weight, minlength=G * M).reshape(G, M)
+    observed = totals(group * M + moves.target, moves.weight, G * M).reshape(G, M)
     cell = _merged(expected, least)
     C = int(cell.max()) + 1
-    O, E = (np.bincount(cell[cell >= 0], weights=x[cell >= 0], minlength=C) for x in (observed, expected))
+    O, E = (totals(cell[cell >= 0], x[cell >= 0], C) for x in (observed, expected))
     statistic = float(((O - E) ** 2 / E).sum())
     variance = _variance(process.rate_matrix, moves, P, group, cell, E, fitted)
     df = C - G
@@ -149,7 +149,7 @@ def pearson_test(
         "expected": E,
     }
     p_bounds = [float(chi2.sf(statistic, k)) if k > 0 else float("nan") for k in (df - n_rates, df)]
-    p = weighted_chi2_sf(statistic, np.linalg.eigvalsh(variance))
+    p = weighted_chi2_sf(statistic, np.asarray(np.linalg.eigvalsh(variance), dtype=np.float64))
     return PearsonTest(statistic, p, df, p_bounds[0], p_bounds[1], cells, panel.frame_backend)
 
 
@@ -157,7 +157,7 @@ def _moves(process: Process, panel: Panel) -> Moves:
     """Successive rows with a state, those from states that are never left aside."""
     if not process.emission.is_direct:
         raise ValueError("states must be seen for Pearson's test, got a model of hidden states; see `prevalence`.")
-    if getattr(panel, "kinds", None) is not None:
+    if panel.kinds is not None:
         raise PanelError(
             "rows must be snapshots for Pearson's test, got rows of exact times, whose gaps were not planned; "
             "compare by prevalence(panel)."
@@ -172,7 +172,8 @@ def _moves(process: Process, panel: Panel) -> Moves:
     left = process.rates[source] > 0
     if not left.any():
         raise PanelError("a panel must hold two successive rows with a state that can be left, got none.")
-    return Moves(*(x[left] for x in (source, target, since[pair + 1] - since[pair], since[pair + 1], weight)))
+    gap = since[pair + 1] - since[pair]
+    return Moves(source[left], target[left], gap[left], since[pair + 1][left], weight[left])
 
 
 def _cut(x: Floats, groups: int) -> Ints:

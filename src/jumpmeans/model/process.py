@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..arrays import AnyArray, Bools, Floats, Ints
+from ..arrays import AnyArray, Bools, Floats, Ints, read_floats
 from ..data.table import Table
 from ..emissions import Column, Direct, Record, as_record
+from ..options import number
 from .answers import Answers
 
 # A diagonal of a rate matrix in print may differ from minus the sum of its row by so much of it.
@@ -59,7 +60,7 @@ class Process(Answers):
     states: AnyArray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        rates = np.atleast_1d(_floats("rates", self.rates))
+        rates = np.atleast_1d(read_floats("rates", self.rates))
         if rates.ndim > 1:
             raise ValueError(
                 f"rates must be one number for each state, got shape {rates.shape}; "
@@ -72,9 +73,9 @@ class Process(Answers):
         _require(rates, np.isfinite(rates) & (rates >= 0), "rates must be finite and >= 0", states)
         if self.transition_probs is None:
             raise ValueError(f"transition_probs must be given, a table of shape {(M, M)} with zero diagonal, got None.")
-        P = _floats("transition_probs", self.transition_probs)
+        P = read_floats("transition_probs", self.transition_probs)
         _check_chain(P, rates, states)
-        pi = np.full(M, 1.0 / M) if self.initial_probs is None else _floats("initial_probs", self.initial_probs)
+        pi = np.full(M, 1.0 / M) if self.initial_probs is None else read_floats("initial_probs", self.initial_probs)
         if pi.shape != (M,) or not np.all((pi >= 0) & (pi < 2)) or not np.isclose(pi.sum(), 1.0):
             raise ValueError(f"initial_probs must be {M} probabilities that sum to 1, got {reprlib.repr(pi.tolist())}.")
         record = _record(self.emission, states)
@@ -114,7 +115,7 @@ class Process(Answers):
         elif isinstance(generator, Table):
             named, Q = generator.rows, generator.values.copy()
         else:
-            named, Q = None, _floats("generator", generator)
+            named, Q = None, read_floats("generator", generator)
         if named is not None and states is not None:
             raise ValueError(
                 f"states must be left out where the generator names them, got {reprlib.repr(states)} beside "
@@ -151,14 +152,6 @@ class Process(Answers):
 
 
 # ------------------------------------------------------------------------------------------------- checks
-
-
-def _floats(name: str, value: Any) -> Floats:
-    """A copy of numbers; anything else is refused."""
-    try:
-        return np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be numbers, in rows of one length, got {reprlib.repr(value)}.") from None
 
 
 def _labels(states: Any, M: int) -> AnyArray:
@@ -232,5 +225,6 @@ def _read_moves(moves: Mapping[Any, Any]) -> tuple[AnyArray, Floats]:
     Q = np.zeros((len(named), len(named)))
     for source, targets in moves.items():
         for target, rate in targets.items():
-            Q[named.index(source), named.index(target)] = _floats("rates of moves", rate)
+            number(least=0).check("rates of moves", rate)
+            Q[named.index(source), named.index(target)] = rate
     return np.array(named), Q

@@ -18,6 +18,7 @@ from .block import Block, Dwells
 from .draw import Drawn, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
+from .online import decode_online
 from .smooth import Expected, agree, expect, smooth, weigh
 from .sweep import Search, blank, sweep
 
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
 class Sequences:
     """Blocks held by an engine, and the little that must be known of all of them together.
 
-    Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here.
+    Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here. `exact` says
+    whether rows tell all that happened; where they show states, there is nothing to guess.
     """
 
     held: Held
     weights: Floats
     longest_gap: float
+    exact: bool = False
 
     @classmethod
     def of(cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Sequences:
@@ -44,7 +47,7 @@ class Sequences:
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
         """The sequences of one block, cut for the engine."""
-        return cls(engine.hold(block.cut()), block.weights, block.longest_gap)
+        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact)
 
     def no_jumps(self) -> Any:
         """Trajectories to begin with: without jumps."""
@@ -63,6 +66,11 @@ class Sequences:
     def decode(self, params: Params, prices: Prices, search: Search) -> tuple[Any, Stats]:
         """Best trajectories from the parameters alone."""
         return self.sweep(self.no_jumps(), params, prices, search)
+
+    def decode_online(self, params: Params, prices: Prices, search: Search) -> Any:
+        """Best trajectories whose jumps stay where a decoder that goes row by row would put them."""
+        costs = jump_costs(params.transition_probs, prices.transition)
+        return self.held.run(decode_online, None, params, costs, prices, search)[0]
 
     def _propagator(self, process: Process) -> Propagator:
         return Propagator.of(process, self.longest_gap)
