@@ -46,7 +46,8 @@ def no_advice():
 
 
 def labels(n=60, n_rows=6, seed=0):
-    panel, _ = jm.simulate(TRUTH, n, n_rows, random_state=seed)
+    gaps = np.random.default_rng(seed).choice([0.3, 0.9, 2.0], (n, n_rows - 1))
+    panel, _ = jm.simulate(TRUTH, n, n_rows, gaps=gaps, random_state=seed)
     values = panel.values.copy()
     blank = np.random.default_rng(seed).random(len(values)) < 0.1
     blank[panel.offsets[:-1]] = False
@@ -112,8 +113,9 @@ def plain_rates(theta):
 
 def likelihoods(panel, Q, pi, seen):
     """Plain likelihood of each sequence."""
-    gaps = np.maximum(np.diff(panel.times, prepend=panel.times[0]), 0.0)
-    steps = expm(Q * gaps[:, None, None])
+    gaps = np.maximum(np.diff(panel.times, prepend=panel.times[0]), 0.0).round(9)
+    few, which = np.unique(gaps, return_inverse=True)
+    steps = expm(Q * few[:, None, None])[which]
     out = []
     for a, b in pairwise(panel.offsets.tolist()):
         v = pi * seen[a]
@@ -134,7 +136,7 @@ INITIAL = {"estimated": None, "uniform": np.full(3, 1 / 3), "given": np.ones(3),
 @pytest.mark.parametrize("initial", list(INITIAL))
 def test_em_is_the_maximum_of_a_general_optimiser(initial):
     """And its likelihood and posterior are those of plain sums. Planted: one jump too many in the pooled rate."""
-    panel = labels(15, 5, seed=3)
+    panel = labels(12, 5, seed=3)
     values = {"well": 0.7, "ill": 0.3} if initial == "values" else initial
     structure = jm.Structure(MOVES, initial=values, fixed=KNOWN, equal=SHARED)
     model = EM(emission="direct", states=STATES, structure=structure, **TIGHT).fit(panel)
@@ -147,7 +149,7 @@ def test_em_is_the_maximum_of_a_general_optimiser(initial):
         return -np.log(likelihoods(panel, plain_rates(theta), pi, seen)).sum()
 
     start = np.log([0.2, 0.2]) if INITIAL[initial] is not None else np.log([0.2, 0.2, 0.5])
-    best = minimize(cost, start, method="BFGS", options={"gtol": 1e-7})
+    best = minimize(cost, start, method="BFGS", options={"gtol": 1e-5})
     assert model.log_likelihood_ == pytest.approx(-best.fun, abs=1e-5)
     assert model.log_likelihood_ >= -best.fun - 1e-9
     np.testing.assert_allclose(model.process_.rate_matrix, plain_rates(best.x), rtol=2e-3, atol=1e-9)
@@ -171,7 +173,7 @@ def test_em_is_the_maximum_of_a_general_optimiser(initial):
 def test_emission_entries_at_the_maximum_of_a_general_optimiser():
     column = jm.emissions.Categorical([[0.8, 0.2, 0.0], [0.3, 0.5, 0.2], [0.1, 0.1, 0.8]], ["u", "v", "w"])
     process = jm.Process([0.3, 0.5, 0.4], [[0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]], emission=column)
-    panel, _ = jm.simulate(process, 30, 6, random_state=2)
+    panel, _ = jm.simulate(process, 30, 6, gaps=np.tile([0.3, 0.9, 2.0, 0.9, 0.3], (30, 1)), random_state=2)
     structure = jm.Structure(
         allowed=process.transition_probs, initial="uniform", equal=[[(0, 1), (1, 0), (1, 2), (2, 1)]],
         fixed={"emission": {(0, "w"): 0.0, (1, "w"): 0.2, (2, "u"): 0.1, (2, "v"): 0.1, (2, "w"): 0.8}},
@@ -185,7 +187,7 @@ def test_emission_entries_at_the_maximum_of_a_general_optimiser():
         Q = np.exp(theta[0]) * np.array([[-1, 1, 0], [1, -2, 1], [0, 1, -1.0]])
         return -np.log(likelihoods(panel, Q, np.full(3, 1 / 3), probs[:, codes].T)).sum()
 
-    best = minimize(cost, [-1.0, 1.0, 0.0], method="BFGS", options={"gtol": 1e-7})
+    best = minimize(cost, [-1.0, 1.0, 0.0], method="BFGS", options={"gtol": 1e-5})
     assert model.log_likelihood_ == pytest.approx(-best.fun, abs=1e-6)
     probs = model.emission_.probs
     assert probs[0, 2] == 0.0 and probs[1, 2] == 0.2 and probs[2].tolist() == [0.1, 0.1, 0.8]
@@ -231,7 +233,7 @@ def objective(Q, stats, prices):
         if len(Q) == 2 else (1 - np.eye(len(Q))) / (len(Q) - 1)).emission), prices).total  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(bound_problems())
 def test_bound_rates_never_raise_the_objective_and_settle_at_its_minimum(problem):
     """Planted: the tangent of the concave part left out; running dwells left out."""
