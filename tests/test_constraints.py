@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,10 +19,13 @@ from jumpmeans.comparators import EM, Gibbs, MLTrajectory
 from jumpmeans.comparators.gibbs import Priors
 from jumpmeans.engines import Threads
 from jumpmeans.errors import StructureWarning
+from jumpmeans.fit.ascent import Task, Terrain, look, rebuild
+from jumpmeans.fit.setup import constrain
 from jumpmeans.model.constraints import Constraints, split
 from jumpmeans.model.objective import Prices, Stats, evaluate
 from jumpmeans.model.params import Params
 from jumpmeans.model.updates import bound_rates, exact_rates, transition_rows
+from jumpmeans.passes import Sequences
 from jumpmeans.passes.draw import Drawn
 from test_em import read_golden
 
@@ -511,3 +515,63 @@ def test_symbols_by_the_names_of_states_start_in_their_order():
     model = EM(emission="categorical", states=states, structure=structure, engine=ONE).fit(panel)
     assert model.emission_.columns[0].symbols.tolist() == states
     np.testing.assert_allclose(model.emission_.probs, column.probs, atol=0.1)
+
+
+def test_standard_errors_of_shared_and_known_rates():
+    """Those of the curvature of the plain likelihood; none of what is known. Planted: a coordinate for each move."""
+    panel = labels(40, 6, seed=2)
+    structure = jm.Structure(MOVES, initial="uniform", fixed=KNOWN, equal=SHARED)
+    model = EM(emission="direct", states=STATES, structure=structure, **TIGHT).fit(panel)
+    sure = model.information(panel)
+    assert sure.names == ["rate well → ill = ill → well", "rate ill → dead"] and sure.held == []
+    seen, Q = seen_states(panel), model.process_.rate_matrix
+    centre, h = np.log([Q[0, 1], Q[1, 2]]), 1e-3
+
+    def at(a, b):
+        theta = centre + [a * h, b * h]
+        return np.log(likelihoods(panel, plain_rates(theta), np.full(3, 1 / 3), seen)).sum()
+
+    curvature = -np.array([
+        [at(1, 0) - 2 * at(0, 0) + at(-1, 0), (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / 4],
+        [(at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / 4, at(0, 1) - 2 * at(0, 0) + at(0, -1)],
+    ]) / h**2  # fmt: skip
+    np.testing.assert_allclose(sure.matrix, curvature, rtol=1e-3)
+    table = sure.intervals()
+    spread = np.sqrt(np.diag(np.linalg.inv(curvature))) * np.exp(centre)
+    np.testing.assert_allclose(table["se"], [spread[0], 0.0, spread[0], spread[1]], rtol=1e-3, atol=1e-12)
+    assert table["note"].tolist() == ["", "known", "", ""]
+    assert model.n_parameters_ == 2
+
+
+def test_fixed_entries_have_no_standard_error():
+    column = jm.emissions.Categorical([[0.8, 0.2, 0.0], [0.2, 0.6, 0.2], [0.0, 0.2, 0.8]], [1, 2, 3])
+    process = jm.Process([0.2] * 3, [[0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]], None, column, [1, 2, 3])
+    panel, _ = jm.simulate(process, 120, 8, random_state=0)
+    structure = jm.Structure(
+        process.transition_probs, initial="uniform", fixed={"emission": {(1, 3): 0.0, (2, 2): 0.6, (3, 1): 0.0}}
+    )
+    model = EM(emission="categorical", states=[1, 2, 3], structure=structure, **TIGHT).fit(panel)
+    sure = model.information(panel)
+    assert sure.held == [] and len(sure.names) == 4 + 3 == model.n_parameters_
+    assert sure.interval(lambda m: m.emission_.probs).high[1, 1] == pytest.approx(0.6, rel=1e-12)
+
+
+def test_slope_under_constraints_is_the_gradient():
+    """As of test_em, where rates are known or shared and entries fixed. Planted: weights as of rows that are all free."""
+    column = jm.emissions.Categorical([[0.7, 0.3, 0.0], [0.3, 0.5, 0.2], [0.1, 0.1, 0.8]], ["u", "v", "w"])
+    process = jm.Process([0.5, 0.9, 0.4], [[0, 0.8, 0.2], [0.5, 0, 0.5], [0.5, 0.5, 0]], [0.2, 0.3, 0.5], column)
+    panel, _ = jm.simulate(process, 12, 6, random_state=2)
+    structure = jm.Structure(
+        fixed={"rates": {(1, 0): 0.45}, "emission": {(0, "w"): 0.0, (1, "w"): 0.2}}, equal=[[(2, 0), (2, 1)]]
+    )
+    constraints, record = constrain(structure, process.states, process.emission, panel)
+    process = replace(process, emission=record)
+    task = Task(Sequences.of(ONE, panel, record.encode(panel)), constraints, np.zeros(1))
+    here = look(task, process)
+    terrain = Terrain.at(here, constraints)
+    slope = np.empty(len(terrain.u))
+    for k in range(len(terrain.u)):
+        step = 1e-5 * np.eye(len(terrain.u))[k]
+        up, down = (look(task, rebuild(terrain.u + sign * step, here.image, task)).log_lik for sign in (1, -1))
+        slope[k] = (up - down) / 2e-5
+    np.testing.assert_allclose(terrain.slope, slope, rtol=1e-6, atol=1e-6 * np.abs(slope).max())
