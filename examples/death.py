@@ -48,9 +48,7 @@ def main() -> None:
     i = int(np.argmax(last_visits != "dead"))
     at = [panel.end_times[i] + years for years in (1.0, 5.0)]
     dead = models["EM"].predict_proba(panel, at={panel.ids[i]: at})[:, STATES.index("dead")]
-    print(
-        f"patient {panel.ids[i]} is {last_visits[i]} at the last visit; dead a year later: {dead[0]:.2f}, five: {dead[1]:.2f}"
-    )
+    print(f"patient {panel.ids[i]}, {last_visits[i]} at last: dead in a year {dead[0]:.2f}, in 5 {dead[1]:.2f}")
 
 
 if __name__ == "__main__":

@@ -528,7 +528,7 @@ def test_standard_errors_of_shared_and_known_rates():
     centre, h = np.log([Q[0, 1], Q[1, 2]]), 1e-3
 
     def at(a, b):
-        theta = centre + [a * h, b * h]
+        theta = centre + np.array([a * h, b * h])
         return np.log(likelihoods(panel, plain_rates(theta), np.full(3, 1 / 3), seen)).sum()
 
     curvature = -np.array([
@@ -557,7 +557,7 @@ def test_fixed_entries_have_no_standard_error():
 
 
 def test_slope_under_constraints_is_the_gradient():
-    """As of test_em, where rates are known or shared and entries fixed. Planted: weights as of rows that are all free."""
+    """As of test_em, where rates are known or shared and entries fixed. Planted: weights as of free rows."""
     column = jm.emissions.Categorical([[0.7, 0.3, 0.0], [0.3, 0.5, 0.2], [0.1, 0.1, 0.8]], ["u", "v", "w"])
     process = jm.Process([0.5, 0.9, 0.4], [[0, 0.8, 0.2], [0.5, 0, 0.5], [0.5, 0.5, 0]], [0.2, 0.3, 0.5], column)
     panel, _ = jm.simulate(process, 12, 6, random_state=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Floats, Ints
+from ..arrays import Floats
 from ..kernels.online import decode_plainly
 from ..model.objective import Prices
 from ..model.params import Params
@@ -16,24 +16,16 @@ def decode_online(
     block: Block, _: None, params: Params, costs: Floats, prices: Prices, search: Search
 ) -> tuple[Dwells, None]:
     """The pass behind `decode(criterion="online")`; `costs` (M, M) are those of the jumps."""
-    S = block.n_sequences
-    slots = np.arange(S + 1) + search.base * (block.offsets + np.arange(S + 1))
-    states, starts, rows = np.zeros(slots[-1], np.int32), np.zeros(slots[-1]), np.zeros(slots[-1], np.int32)
-    counts = np.zeros(S, np.int64)
+    most = block.n_sequences + search.base * int(block.gap_counts.sum()) + np.count_nonzero(block.row_kinds)
+    offsets, states = np.zeros(block.n_sequences + 1, np.int64), np.empty(most, np.int32)
+    starts, rows = np.empty(most), np.empty(most, np.int32)
     cost = params.emission.cost(block.x, prices.emission)
     where = decode_plainly(
-        block.tau, block.seen, block.offsets, block.ends, admitted(block, cost, prices),
-        params.rates, costs, search.base, search.first_running == 1, search.free_end == 1,
-        states, starts, rows, counts,
+        block.tau, block.holds, block.row_kinds, block.offsets, block.ends,
+        admitted(block, cost, prices), params.rates, costs,
+        search.base, search.first_running == 1, search.free_end == 1, offsets, states, starts, rows,
     )  # fmt: skip
-    if where[0] >= 0:
+    if where[0] >= 0:  # found after the row that no state could explain
         raise block.no_path(where[0], where[1] - 1, cost)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    here = places(slots, offsets)
-    return Dwells(offsets, states[here], starts[here], rows[here]), None
-
-
-def places(slots: Ints, offsets: Ints) -> Ints:
-    """(n_dwells,) where the dwells of each sequence lie in the room that begins at its slot."""
-    counts = np.diff(offsets)
-    return np.repeat(slots[:-1] - offsets[:-1], counts) + np.arange(offsets[-1])
+    n = offsets[-1]
+    return Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy()), None
