@@ -10,6 +10,7 @@ from .evaluation import hold_out, reconstruction_error, state_path, tune
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
+from .report import write_report
 from .simulate import simulate
 
 __version__ = "0.1.0"
@@ -36,4 +37,5 @@ __all__ = [
     "simulate_hggp",
     "state_path",
     "tune",
+    "write_report",
 ]

@@ -101,8 +101,8 @@ class JumpMeans(JumpModel):
         the objective); `decode` of the same panel gives the same.
     objective_, objective_history_ : float, (n_iter_,)
         J at the end and after each sweep; never rises.
-    cost_ : Cost
-        J by its named terms.
+    cost_, cost_history_ : Cost, list of Cost
+        J by its named terms, at the end and after each sweep.
     rates_, transition_probs_, emission_ : (M,), (M, M), Record
         λ, P and θ of the objective.
     process_ : Process
