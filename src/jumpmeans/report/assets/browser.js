@@ -101,7 +101,7 @@ function bandChart(width, record, open) {
   const areas = d3.range(M).filter((m) => open.points.some((point) => point.p[m] > 0))
     .map((m) => [m, open.points.map((point, k) => ({t: point.t, y1: m ? tops[k][m - 1] : 0, y2: tops[k][m]}))]);
   return Plot.plot({
-    width, height: 132, marginLeft: Math.max(52, wide.at(-1)), marginRight: 14, marginTop: 14, marginBottom: 34, style: FONT,
+    width, height: 140, marginLeft: Math.max(52, wide.at(-1)), marginRight: 14, marginTop: 22, marginBottom: 34, style: FONT,
     ariaLabel: `Probability of each state over time, sequence ${short(record.id, 60)}`,
     ariaDescription: "The probabilities are read out as one moves through the chart above, and add up to one.",
     x: {label: timeLabel, domain: domain(record, open), type: ORIGIN === null ? "linear" : "utc"},
@@ -138,7 +138,7 @@ function show(record) {
   if (!record) return;
   const open = unfold(record);
   const seen = open.rows.filter((row) => row.x.some((x) => x !== null)).length;
-  byId("about").textContent = `${timeText(record.a)} to ${timeText(open.end)}${unit}: ${plural(seen, "observation")}, ` +
+  byId("about").textContent = `${timeText(record.a)} to ${timeText(open.end)}${report.time.unit && ORIGIN === null ? ` ${report.time.unit}` : ""}: ${plural(seen, "observation")}, ` +
     `${plural(record.jumps, "jump")}, misfit ${number(record.m)}${record.cut ? "; the beginning of a longer sequence" : ""}.`;
   const charts = report.columns.map((column, d) => (width) =>
     columnChart(width, record, open, column, d, record.p === null && d === report.columns.length - 1));
