@@ -135,9 +135,9 @@ def test_verdict_names_the_simple_rule_that_wins(levels):
     model, panel = levels
     worse = {"JumpMeans": 0.3, "interpolation": 0.2}
     better = {"JumpMeans": 0.1, "interpolation": 0.2}
-    verdicts = [make_content(model, panel, held_out=e)["overview"]["errors"]["verdict"] for e in (worse, better)]
-    assert verdicts[0].startswith("Interpolation errs less")
-    assert verdicts[1].startswith("The model errs less than interpolation")
+    verdicts = [make_content(model, panel, held_out=e)["overview"]["errors"]["tables"][0]["verdict"] for e in (worse, better)]
+    assert verdicts[0].startswith("A simple rule, interpolation, errs less")
+    assert verdicts[1] == "The model errs less than the best simple rule, interpolation."
 
 
 def test_history_is_the_objective_by_term(levels):
@@ -267,3 +267,14 @@ def test_wrong_hold_outs_are_refused(held_out, levels):
 def test_wrong_intervals_are_refused(levels):
     with pytest.raises(ValueError, match=r"dwell_interval must have low and high for each of the 2 states"):
         make_content(*levels, dwell_interval=(1, 2))
+
+
+def test_verdict_reckons_with_chance():
+    from jumpmeans.report.rivals import _verdict
+
+    rows = [{"name": "m", "error": 0.3}, {"name": "r", "error": 0.2}]
+    own, rival = np.zeros(20), np.zeros(20)
+    own[:6], rival[6:10] = 1.0, 1.0
+    # caught: rows of one sequence taken for so many witnesses
+    assert _verdict(rows, [own, rival], np.repeat(np.arange(4), 5)).startswith("The model and the best simple rule, r,")
+    assert _verdict(rows, [np.full(20, 0.3), np.full(20, 0.2)], np.arange(20)).startswith("A simple rule, r, errs less")

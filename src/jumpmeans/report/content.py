@@ -97,7 +97,7 @@ def _first_criterion(model: Any) -> str:
 
 def _facts(model: Any, panel: Panel, paths: Trajectories, criterion: str, unit: str | None) -> list[tuple[str, str]]:
     """What was fitted, and on what."""
-    first, last = panel.show_time(float(panel.start_times.min())), panel.show_time(float(panel.end_times.max()))
+    first, last = (_time(panel, t) for t in (panel.start_times.min(), panel.end_times.max()))
     windows = panel.end_times - panel.start_times
     in_unit = f" {unit}" if unit else ""
     families = ", ".join(f"{name} ({column.name})" for name, column in zip(panel.columns, model.process_.emission.columns, strict=True))  # fmt: skip
@@ -119,6 +119,13 @@ def _facts(model: Any, panel: Panel, paths: Trajectories, criterion: str, unit: 
         end = {True: ", converged", False: ", not converged"}.get(getattr(model, "converged_", None), "")
         facts.append(("Iterations", f"{model.n_iter_:,}{end}"))
     return facts
+
+
+def _time(panel: Panel, t: float) -> str:
+    """A time as a reader wants it: to six digits, or to the minute."""
+    if panel.clock is None:
+        return f"{t:.6g}" if abs(t) < 1e6 else f"{t:,.0f}"
+    return str(np.datetime_as_string(panel.clock.decode(t), unit="m")).replace("T", " ").removesuffix(" 00:00")
 
 
 def _own_warnings(model: Any, panel: Panel, paths: Trajectories) -> list[str]:

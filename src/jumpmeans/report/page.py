@@ -111,6 +111,7 @@ def render(template: Any, content: dict[str, Any], scripts: list[str]) -> str:
             css=_asset("assets/page.css"),
             scripts=scripts,
             hashes=[_hash(script) for script in scripts],
+            has_shows=any(state["shows"] for state in content["states"]),
             has_table=M <= MOST_IN_TABLE,
             version=jumpmeans.__version__,
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..arrays import AnyArray, Floats
+from ..arrays import AnyArray, Floats, Ints
 from ..comparators import CarriedForward, Interpolation, MostCommon
 from ..data.bins import bins_by_column
 from ..data.panel import Panel
@@ -52,9 +52,12 @@ def held_out_errors(model: Any, panel: Panel, held_out: Any, bins: Any, random_s
     tables = []
     for d, (name, bounds) in enumerate(zip(panel.columns, bins_by_column(bins, panel.columns), strict=True)):
         wrong = columns[d].is_symbolic or bounds is not None
-        rows = [_score(guess, truth, d, bounds, wrong) | {"name": who} for who, guess in guesses.items()]
-        tables.append({"column": name, "measure": "wrong" if wrong else "mae", "rows": rows})
-    return {"share": float(held_out), "rows": len(truth.rows), "tables": tables, "verdict": _verdict(tables)}
+        errors = {who: _errors(guess, truth, d, bounds, wrong) for who, guess in guesses.items()}
+        sequence = _sequences(truth, d)
+        rows = [{"name": who, **_mean(error, sequence)} for who, error in errors.items()]
+        verdict = _verdict(rows, list(errors.values()), sequence)
+        tables.append({"column": name, "measure": "wrong" if wrong else "mae", "rows": rows, "verdict": verdict})
+    return {"share": float(held_out), "rows": len(truth.rows), "tables": tables}
 
 
 def _given(errors: Mapping[Any, Any]) -> dict[str, Any]:
@@ -62,36 +65,43 @@ def _given(errors: Mapping[Any, Any]) -> dict[str, Any]:
     if not errors or not all(is_finite(error) for error in errors.values()):
         raise ValueError(f"held_out must give a number for each name, at least one, got {reprlib.repr(errors)}.")
     rows = [{"name": str(name), "error": float(error), "half": None} for name, error in errors.items()]
-    table = {"column": None, "measure": "given", "rows": rows}
-    return {"share": None, "rows": None, "tables": [table], "verdict": _verdict([table])}
+    table = {"column": None, "measure": "given", "rows": rows, "verdict": _verdict(rows)}
+    return {"share": None, "rows": None, "tables": [table]}
 
 
-def _score(guess: AnyArray, truth: Truth, d: int, bounds: Floats | None, wrong: bool) -> dict[str, Any]:
-    """Mean error of a column, and half a 95 % interval; rows of one sequence err together."""
+def _errors(guess: AnyArray, truth: Truth, d: int, bounds: Floats | None, wrong: bool) -> Floats:
+    """(k,) errors of a column where there was a value: whether wrong, or how far off."""
     true = np.asarray(truth.values)
     found = held_out_rows(guess, truth, true.shape[1:])
-    column = true if true.ndim == 1 else true[:, d]
-    seen = np.array([x is not None and x == x for x in column.tolist()])
-    if not seen.any():
+    return np.abs(differences(*present_pairs(found, true, d), bounds, wrong).astype(np.float64))
+
+
+def _sequences(truth: Truth, d: int) -> Ints:
+    """(k,) sequence of each held-out value of a column."""
+    column = np.asarray(truth.values).reshape(len(truth.rows), -1)[:, d]
+    seen = np.array([x is not None and x == x for x in column.tolist()], dtype=bool)
+    return np.unique(truth.ids[seen].astype(str), return_inverse=True)[1]
+
+
+def _mean(error: Floats, sequence: Ints) -> dict[str, Any]:
+    """Mean error and half a 95 % interval; what is of one sequence errs together."""
+    if not len(error):
         return {"error": None, "half": None}
-    error = np.abs(differences(*present_pairs(found, true, d), bounds, wrong).astype(np.float64))
-    _, sequence = np.unique(truth.ids[seen].astype(str), return_inverse=True)
     mean = float(error.mean())
     off = np.bincount(sequence, weights=error - mean)
-    half = NORMAL_95 * float(np.sqrt(np.sum(off**2))) / len(error) if len(off) > 1 else None
-    return {"error": mean, "half": half}
+    return {"error": mean, "half": NORMAL_95 * float(np.sqrt(np.sum(off**2))) / len(error) if len(off) > 1 else None}
 
 
-def _verdict(tables: list[dict[str, Any]]) -> str:
-    """What to make of it, in a sentence."""
-    if len(tables) > 1 or any(row["error"] is None for row in tables[0]["rows"]):
+def _verdict(rows: list[dict[str, Any]], errors: list[Floats] | None = None, sequence: Ints | None = None) -> str:
+    """What to make of it, in a sentence; with errors of each row, chance is reckoned with."""
+    if len(rows) < 2 or any(row["error"] is None for row in rows):
         return ""
-    own, *others = tables[0]["rows"]
-    if not others:
-        return ""
-    best = min(others, key=lambda row: row["error"])
-    if best["error"] < own["error"]:
-        return f"{best['name'].capitalize()} errs less here: to fill in values alone, it is enough."
-    if own["half"] is not None and best["error"] - own["error"] < own["half"]:
-        return f"{best['name'].capitalize()} is nearly as good here at filling in values."
-    return f"The model errs less than {best['name']}, the best of the simple rules."
+    best = min(range(1, len(rows)), key=lambda k: rows[k]["error"])
+    name = rows[best]["name"]
+    if errors is not None and sequence is not None:
+        apart = _mean(errors[0] - errors[best], sequence)
+        if apart["half"] is None or abs(apart["error"]) <= apart["half"]:
+            return f"The model and the best simple rule, {name}, cannot be told apart by these values."
+    if rows[best]["error"] < rows[0]["error"]:
+        return f"A simple rule, {name}, errs less here: to fill in values alone, it is enough."
+    return f"The model errs less than the best simple rule, {name}."

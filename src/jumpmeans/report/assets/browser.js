@@ -54,6 +54,10 @@ function reading(point) {
 
 // ----------------------------------------------------------------------------------------------------- one sequence
 
+// all charts of a sequence have one margin, so that one time stands on one line
+const MARGIN = d3.max(report.columns, (column) =>
+  column.ticks ? Math.max(52, d3.max(column.ticks, ([, text]) => Math.min(text.length, 14)) * 7 + 14) : 52);
+
 function columnChart(width, record, open, column, d, last) {
   const byLabel = column.ticks !== null;
   const heights = byLabel ? new Map(column.values.map(([key, y]) => [key, y])) : null;
@@ -62,7 +66,6 @@ function columnChart(width, record, open, column, d, last) {
   const dwells = open.dwells.filter((dwell) => column.levels[dwell.m] !== null);
   const jumps = d3.pairs(open.dwells);
   const tickName = byLabel ? new Map(column.ticks.map(([y, text]) => [y, short(text, 14)])) : null;
-  const wide = byLabel ? d3.max(column.ticks, ([, text]) => Math.min(text.length, 14)) * 7 + 14 : 52;
   const spots = open.points.map((point) => ({...point, y: (point.x && place(point.x[d])) ?? column.levels[point.m]}));
   const marks = [
     Plot.ruleX(jumps, {x: ([, next]) => when(next.from), stroke: "var(--line)", strokeWidth: jumps.length < 60 ? 1 : 0.4}),
@@ -79,12 +82,12 @@ function columnChart(width, record, open, column, d, last) {
     Plot.tip(spots, Plot.pointerX({x: (q) => when(q.t), y: "y", title: (q) => reading(q).map((s) => short(s, 60)).join("\n"), maxRadius: 1e4})),
   ];
   return Plot.plot({
-    width, marginLeft: Math.max(52, wide), marginRight: 14, marginBottom: last ? 36 : 22, style: FONT,
+    width, marginLeft: MARGIN, marginRight: 14, marginBottom: last ? 36 : 12, style: FONT,
     height: byLabel ? Math.min(420, 64 + 30 * column.ticks.length) : report.columns.length > 1 ? 190 : 280,
     ariaLabel: `${short(column.name, 60)} of sequence ${short(record.id, 60)}: path and observations`,
     ariaDescription: `${plural(record.jumps, "jump")}; ` + open.dwells.slice(0, 30)
       .map((q) => `${stateName(q.m)} from ${timeText(q.from)}`).join(", "),
-    x: {label: last ? timeLabel : null, domain: domain(record, open), type: ORIGIN === null ? "linear" : "utc"},
+    x: {label: last ? timeLabel : null, domain: domain(record, open), type: ORIGIN === null ? "linear" : "utc", ...(last ? {} : {tickFormat: () => ""})},
     y: byLabel
       ? {label: null, domain: d3.extent(column.ticks, ([y]) => y).map((y, k) => y + (k ? 0.5 : -0.5)), ticks: column.ticks.map(([y]) => y), tickFormat: (y) => tickName.get(y)}
       : {label: short(column.name, 40), nice: true, zero: false, grid: true},
@@ -93,7 +96,6 @@ function columnChart(width, record, open, column, d, last) {
 }
 
 function bandChart(width, record, open) {
-  const wide = report.columns.map((column) => (column.ticks ? d3.max(column.ticks, ([, text]) => Math.min(text.length, 14)) * 7 + 14 : 52));
   const tops = open.points.map((point) => {
     const total = d3.sum(point.p) || 1;
     return d3.cumsum(point.p.map((p) => p / total));
@@ -101,7 +103,7 @@ function bandChart(width, record, open) {
   const areas = d3.range(M).filter((m) => open.points.some((point) => point.p[m] > 0))
     .map((m) => [m, open.points.map((point, k) => ({t: point.t, y1: m ? tops[k][m - 1] : 0, y2: tops[k][m]}))]);
   return Plot.plot({
-    width, height: 140, marginLeft: Math.max(52, wide.at(-1)), marginRight: 14, marginTop: 22, marginBottom: 34, style: FONT,
+    width, height: 140, marginLeft: MARGIN, marginRight: 14, marginTop: 22, marginBottom: 34, style: FONT,
     ariaLabel: `Probability of each state over time, sequence ${short(record.id, 60)}`,
     ariaDescription: "The probabilities are read out as one moves through the chart above, and add up to one.",
     x: {label: timeLabel, domain: domain(record, open), type: ORIGIN === null ? "linear" : "utc"},
@@ -131,7 +133,8 @@ function show(record) {
   byId("dwells").replaceChildren();
   for (const row of document.querySelectorAll("#ids tbody tr")) {
     const own = record !== null && +row.dataset.place === record.place;
-    row.setAttribute("aria-selected", own);
+    row.classList.toggle("chosen", own);
+    row.querySelector("button").setAttribute("aria-current", own);
     row.querySelector("button").tabIndex = own ? 0 : -1;
   }
   byId("chart").replaceChildren();

@@ -29,9 +29,7 @@ draws("diagram", (width) => {
     note.textContent = `A diagram of ${M} states would not be legible; it is drawn for ${most} or fewer.`;
     return note;
   }
-  width = Math.min(width, 560);
   const margin = Math.min(110, width / 5);
-  const height = M <= 2 ? 220 : Math.min(width - 2 * margin + 110, 440);
   const radius = (m) => 9 + 17 * Math.sqrt(report.states[m].share);
   const angle = (m) => (M === 2 ? Math.PI * (1 - m) : Math.PI / 2 - (2 * Math.PI * m) / M);
   const at = report.states.map((_, m) => (M === 1 ? [0, 0] : [Math.cos(angle(m)), Math.sin(angle(m))]));
@@ -40,21 +38,21 @@ draws("diagram", (width) => {
     if (a !== b && p >= 0.01) moves.push({a, b, p});
   }));
   const BEND = 26;
-  // pixels of a unit, to put the labels where the arcs are
-  const [kx, ky] = [(width - 2 * margin) / 2.2, (height - 90) / 2.2];
+  const scale = Math.min(160, (width - 2 * margin) / 2);
+  const [low, high] = M <= 2 ? [-0.3, 0.3] : d3.extent(at, ([, y]) => y);
+  // where the arc of a move is farthest from its chord
   const middle = (d) => {
-    const [x1, y1, x2, y2] = [at[d.a][0] * kx, at[d.a][1] * ky, at[d.b][0] * kx, at[d.b][1] * ky];
-    const [dx, dy] = [x2 - x1, y2 - y1];
+    const [[x1, y1], [x2, y2]] = [at[d.a], at[d.b]];
     const sag = 0.5 * Math.tan((BEND * Math.PI) / 360);
-    return [((x1 + x2) / 2 - dy * sag) / kx, ((y1 + y2) / 2 + dx * sag) / ky];
+    return [(x1 + x2) / 2 - (y2 - y1) * sag, (y1 + y2) / 2 + (x2 - x1) * sag];
   };
   const labelled = moves.filter((d) => d.p >= 0.05 && moves.length <= 20);
   const side = (m) => (M === 1 || Math.abs(at[m][0]) < 0.3 ? "middle" : at[m][0] > 0 ? "start" : "end");
   return Plot.plot({
-    width, height, margin, marginTop: 45, marginBottom: 45, style: FONT, axis: null,
+    width: 2 * (margin + scale), height: 100 + scale * (high - low), margin, marginTop: 50, marginBottom: 50, style: FONT, axis: null,
     ariaLabel: "Diagram of the moves between states",
     ariaDescription: moves.map((d) => `${stateName(d.a)} to ${stateName(d.b)} ${percent(d.p)}`).slice(0, 40).join("; "),
-    x: {domain: [-1.1, 1.1]}, y: {domain: [-1.1, 1.1]},
+    x: {domain: [-1, 1]}, y: {domain: [low, high]},
     marks: [
       moves.map((d) => Plot.arrow([d], {
         x1: at[d.a][0], y1: at[d.a][1], x2: at[d.b][0], y2: at[d.b][1], bend: BEND, strokeWidth: 0.8 + 4.5 * d.p,
@@ -105,7 +103,7 @@ draws("shares", (width) => {
       marks: [
         areas.map((points, m) => Plot.areaY(points, {x: "t", y1: "y1", y2: "y2", fill: fill(m), stroke: "var(--page)", strokeWidth: 0.6})),
         dashed.map((points) => [
-          Plot.lineY(points, {x: "t", y: "y", stroke: "var(--page)", strokeWidth: 4, strokeOpacity: 0.75}),
+          Plot.lineY(points, {x: "t", y: "y", stroke: "var(--page)", strokeWidth: 3.2, strokeOpacity: 0.6}),
           Plot.lineY(points, {x: "t", y: "y", stroke: "var(--text)", strokeWidth: 1.6, strokeDasharray: "5,4"}),
         ]),
         Plot.ruleX(seen, Plot.pointerX({x: "t", stroke: "var(--text)", maxRadius: 1e4})),
@@ -113,7 +111,7 @@ draws("shares", (width) => {
       ],
     }),
     Plot.plot({
-      ...common, height: 92, marginTop: 12, marginBottom: 34, x: {...common.x, label},
+      ...common, height: 104, marginTop: 24, marginBottom: 34, x: {...common.x, label},
       ariaLabel: "Number of sequences under observation over time",
       ariaDescription: `${number(n[0])} at the start, ${number(n[last])} at ${number(times[last])}`,
       y: {label: "sequences", domain: [0, d3.max(n) || 1], ticks: 2},
