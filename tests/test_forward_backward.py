@@ -39,7 +39,9 @@ def smooth(tau, log_density, pi, Q, offsets=None):
     offsets = np.array([0, n]) if offsets is None else offsets
     posterior, log_lik = np.full((n, M), np.nan), np.zeros(len(offsets) - 1)
     longest = float(np.max(np.abs(np.diff(tau, prepend=0.0))))
-    where = smooth_block(tau, np.zeros(n, np.int8), offsets, log_density, pi, power_tables(Q, longest), posterior, log_lik)
+    where = smooth_block(
+        tau, np.zeros(n, np.int8), offsets, log_density, pi, power_tables(Q, longest), posterior, log_lik
+    )
     return posterior, log_lik, where.tolist()
 
 

@@ -112,7 +112,9 @@ def test_posterior_and_likelihood_are_products_over_rows(seed):
     np.testing.assert_allclose(log_lik[0], math.log(exact), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(again, math.log(exact), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(posterior, told, atol=1e-9)
-    np.testing.assert_allclose(sequences.log_likelihood(process), block.weights[0] * math.log(exact), rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(
+        sequences.log_likelihood(process), block.weights[0] * math.log(exact), rtol=1e-9, atol=1e-8
+    )
 
 
 @settings(max_examples=150)
@@ -184,7 +186,9 @@ def test_rows_put_into_gaps_change_nothing(seed):
     p, again = Sequences.hold(ENGINE, wide).smooth(process)
     np.testing.assert_allclose(again, log_lik, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(p[old], posterior, atol=1e-10)
-    np.testing.assert_allclose(expected(process, wide).integrals, expected(process, block).integrals, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(
+        expected(process, wide).integrals, expected(process, block).integrals, rtol=1e-7, atol=1e-9
+    )
     told = reference.chances_by_kind(
         wide.tau[~old], block.tau, block.kinds, np.log(np.maximum(likelihood(process, block), 1e-300)),
         process.initial_probs, process.rate_matrix,

@@ -135,7 +135,9 @@ def test_verdict_names_the_simple_rule_that_wins(levels):
     model, panel = levels
     worse = {"JumpMeans": 0.3, "interpolation": 0.2}
     better = {"JumpMeans": 0.1, "interpolation": 0.2}
-    verdicts = [make_content(model, panel, held_out=e)["overview"]["errors"]["tables"][0]["verdict"] for e in (worse, better)]
+    verdicts = [
+        make_content(model, panel, held_out=e)["overview"]["errors"]["tables"][0]["verdict"] for e in (worse, better)
+    ]
     assert verdicts[0].startswith("A simple rule, interpolation, errs less")
     assert verdicts[1] == "The model errs less than the best simple rule, interpolation."
 

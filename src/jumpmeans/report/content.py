@@ -106,7 +106,15 @@ def _facts(model: Any, panel: Panel, paths: Trajectories, criterion: str, unit: 
         ("Model", f"{type(model).__name__} with {_n(len(model.process_.rates), 'state')}"),
         ("Values", families),
         ("Sequences", f"{panel.n_sequences:,}"),
-        ("Observations", f"{observed:,}" + (f", and {panel.n_observations - observed:,} rows without a value" if observed < panel.n_observations else "")),  # fmt: skip
+        (
+            "Observations",
+            f"{observed:,}"
+            + (
+                f", and {panel.n_observations - observed:,} rows without a value"
+                if observed < panel.n_observations
+                else ""
+            ),
+        ),  # fmt: skip
         ("Times", f"{first} to {last}" + ("" if panel.clock is not None else in_unit)),
         ("Window of a sequence", f"{np.median(windows):.4g}{in_unit} (median)"),
         ("Jumps", f"{paths.n_jumps:,}, {paths.n_jumps / max(len(paths), 1):.3g} a sequence"),
