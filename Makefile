@@ -38,6 +38,7 @@ bench: $(STAMP)
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/comparators.py
 	$(PY) benchmarks/infinite.py
+	$(PY) benchmarks/online.py
 
 # The paper's experiments and docs/reproduction.md; a run that was stopped goes on where it was.
 reproduce: $(STAMP)

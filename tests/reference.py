@@ -101,14 +101,31 @@ DIVERGENCE = {
 # -------------------------------------------------------------------- decoder
 
 
-def brute_force(cost, end, lam, X, first_running, cand_time, cand_row):
-    """Least cost over every subset of the candidates and every sequence of states."""
+def lawful(starts, rows, tau, kinds):
+    """Whether jumps (times, and the first row of the new state) are where the kinds of rows let them be.
+
+    Before a transition (1) none but at its time, at an entry (2) one for sure, before a held row (3) none.
+    """
+    jumps = list(zip(starts[1:], rows[1:], strict=True))
+    for row, kind in enumerate(kinds):
+        here = [time for time, r in jumps if r == row]
+        if (kind == 1 and any(time != tau[row] for time in here)) or (kind == 3 and here):
+            return False
+        if kind == 2 and (not here or here[-1] != tau[row]):
+            return False
+    return True
+
+
+def brute_force(cost, end, lam, X, first_running, cand_time, cand_row, may=lambda starts, rows: True):
+    """Least cost over every subset of the candidates that `may` be and every sequence of states."""
     M = cost.shape[1]
     best, best_path = math.inf, None
     for n in range(len(cand_time) + 1):
         for chosen in itertools.combinations(range(len(cand_time)), n):
             starts = [0.0, *(float(cand_time[j]) for j in chosen)]
             rows = [0, *(int(cand_row[j]) for j in chosen)]
+            if not may(starts, rows):
+                continue
             for states in itertools.product(range(M), repeat=n + 1):
                 value = path_cost(states, starts, rows, cost, end, lam, X, first_running)
                 if value < best:
@@ -116,10 +133,10 @@ def brute_force(cost, end, lam, X, first_running, cand_time, cand_row):
     return best, best_path
 
 
-def decode(cost, end, lam, X, first_running, cand_time, cand_row, one_a_gap=False):
+def decode(cost, end, lam, X, first_running, cand_time, cand_row, one_a_gap=False, forced=()):
     """Best trajectory by the plain O(n²) recursion over all pairs of candidates: value and path.
 
-    one_a_gap : no two jumps before the same row.
+    one_a_gap : no two jumps before the same row. forced : candidates that no dwell may reach across.
     Every start carries its own sum of observation costs, so that nothing is ever subtracted.
     """
     L, M = cost.shape
@@ -144,6 +161,9 @@ def decode(cost, end, lam, X, first_running, cand_time, cand_row, one_a_gap=Fals
         value = W[:j] + seen[:j] + dwell
         if one_a_gap and not at_end:
             value[1:][np.asarray(cand_row)[: j - 1] == cand_row[j - 1]] = np.inf
+        crossed = [i + 1 for i in forced if i + 1 < j]
+        if crossed:
+            value[: max(crossed)] = np.inf
         from_start[j] = value.argmin(axis=0)
         D = value.min(axis=0)
         if not at_end:

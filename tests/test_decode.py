@@ -34,7 +34,8 @@ def solve(problem, one_a_gap=False):
     room.cand_time[:n], room.cand_row[:n] = problem.cand_time, problem.cand_row
     blank = np.zeros(len(problem.cost))
     into = np.ascontiguousarray(problem.X.T)
-    task = Task(blank, blank > 0, problem.end, problem.cost, problem.lam, into, problem.first_running, False)
+    plain = np.zeros(len(problem.cost), np.int8)
+    task = Task(blank, blank > 0, plain, problem.end, problem.cost, problem.lam, into, problem.first_running, False)
     value = decode(task, one_a_gap, n, room)
     if value == math.inf:
         return value, room.found[2]
@@ -367,7 +368,9 @@ def place(tau, end, jumps, base, per_gap, beam, seen=None):
     rows = np.array([r for _, r in jumps], np.int32)
     room = per_gap * (len(tau) + 1)
     cand_time, cand_row = np.full(room, np.nan), np.full(room, -1, np.int64)
-    n = place_candidates(tau, seen, end, times, rows, len(jumps), base, per_gap, beam, cand_time, cand_row)
+    n = place_candidates(
+        tau, seen, np.zeros(len(tau), np.int8), end, times, rows, len(jumps), base, per_gap, beam, cand_time, cand_row
+    )
     assert n <= room
     return cand_time[:n], cand_row[:n]
 
@@ -484,7 +487,7 @@ def test_candidates_spread_over_gaps():
     """From just behind the start of each gap to its end; one in a gap of an ulp."""
     tau = np.array([0.0, 1.0, np.nextafter(1.0, 2.0), 4.0])
     cand_time, cand_row = np.empty(5 * SPREAD), np.empty(5 * SPREAD, np.int64)
-    n = spread_candidates(tau, 4.0, cand_time, cand_row)
+    n = spread_candidates(tau, np.zeros(4, np.int8), 4.0, cand_time, cand_row)
     times, rows = cand_time[:n], cand_row[:n]
     assert np.all(np.diff(times) > 0)
     assert np.bincount(rows).tolist() == [0, SPREAD, 1, SPREAD]
@@ -539,7 +542,8 @@ def publish(p, base=1, per_gap=1, beam=0, rounds=100, path=None):
     run_state, run_time, row_states = np.zeros((1, 2), np.int32), np.zeros((1, 2)), np.zeros(L, np.int32)
     search = (base, per_gap, beam, int(p.first_running), rounds, 0)
     where = sweep_block(
-        p.tau, p.seen, np.array([0, L]), np.array([p.end]), np.full(1, 2.0), p.cost, p.lam, p.X, search,
+        p.tau, p.seen, np.zeros(L, np.int8), np.array([0, L]), np.array([p.end]), np.full(1, 2.0),
+        p.cost, p.lam, p.X, search,
         np.array([0, len(old[0])]), *old, offsets, states, starts, rows, row_states,
         exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """What the pages say must follow from the committed results, and their code must run."""
 
+import doctest
 import json
 from pathlib import Path
 
@@ -24,3 +25,11 @@ def test_the_tour_runs():
     names: dict = {}
     exec(compile(code, "README.md", "exec"), names)
     assert 0 < names["jm"].reconstruction_error(names["predicted"], names["truth"], bins=(120.0, 140.0, 160.0)) < 0.5
+
+
+def test_the_answers_are_those_that_the_page_shows():
+    # a fence is no output
+    page = "\n".join(line for line in (ROOT / "docs/answers.md").read_text().split("\n") if line[:3] != "```")
+    examples = doctest.DocTestParser().get_doctest(page, {}, "answers.md", None, 0)
+    done = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples)
+    assert done.attempted > 20 and done.failed == 0

@@ -26,7 +26,7 @@ def generator(off_diagonal):
 
 def transition(Q, t, side):
     """e^{Qt} row by row (side 0) or column by column (side 1), as the kernel carries vectors."""
-    rate, B, table, _ = power_tables(Q, float(t))
+    rate, B, table, *_ = power_tables(Q, float(t))
     M = len(Q)
     out, work = np.empty((M, M)), np.empty((2, M))
     for s in range(M):

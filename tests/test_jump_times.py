@@ -19,7 +19,8 @@ def solve(states, starts, rows, tau, end, lam, first_running=False, seen=None, f
     states, starts, rows = np.array(states, np.int32), np.array(starts, float), np.array(rows, np.int32)
     seen = np.ones(len(tau), np.bool_) if seen is None else seen
     work = np.empty((8, len(states)))
-    residual = place_jumps(states, starts, rows, len(states), tau, seen, end, lam, first_running, work, free_end)
+    plain = np.zeros(len(tau), np.int8)
+    residual = place_jumps(states, starts, rows, len(states), tau, seen, plain, end, lam, first_running, work, free_end)
     return starts.tolist(), rows.tolist(), residual
 
 

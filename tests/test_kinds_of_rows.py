@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import jumpmeans as jm
 import reference
-from jumpmeans.emissions import Categorical, Gaussian
+from jumpmeans.emissions import Gaussian
 from jumpmeans.fit.ascent import Task, climb
 from jumpmeans.fit.em_steps import maximise
 from jumpmeans.kernels.least_error import jump_prices
@@ -166,7 +166,7 @@ def test_long_holds_and_fast_states_do_not_underflow():
 @settings(max_examples=60)
 @given(SEEDS)
 def test_rows_put_into_gaps_change_nothing(seed):
-    """Held ones before a transition, blank ones before an entry; behind them the likelihood and all else is the same."""
+    """Held ones before a transition, blank ones before an entry; likelihood, posterior and expectations stay."""
     rng = np.random.default_rng(seed)
     process, block = random_problem(rng, kinds=(SNAPSHOT, TRANSITION, ENTRY))
     pieces = []

@@ -34,8 +34,8 @@ def solve(tau, end, log_density, pi, Q, prices=None):
     prices = jump_prices(Q) if prices is None else prices
     longest = float(np.diff(np.concatenate([[0.0], tau, [end]])).max())
     where, counts, states, starts, rows, row_states, cost = least_error_block(
-        tau, np.zeros(len(tau), np.int8), np.array([0, len(tau)]), np.array([float(end)]), log_density, np.asarray(pi, float),
-        power_tables(Q, longest), prices, jumps_needed(np.isfinite(prices)),
+        tau, np.zeros(len(tau), np.int8), np.array([0, len(tau)]), np.array([float(end)]), log_density,
+        np.asarray(pi, float), power_tables(Q, longest), prices, jumps_needed(np.isfinite(prices)),
     )  # fmt: skip
     if where[0] < 0:
         check_layout(tau, end, log_density, pi, prices, states, starts, rows, row_states)

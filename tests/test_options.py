@@ -55,7 +55,7 @@ WRONG = {
     "search": [None, "wide", True],
     "first_dwell": [None, "whole", True],
     "objective": [None, "other", True],
-    "moves": [None, "some", ["split"], True, {"pair"}],
+    "proposals": [None, "some", ["split"], True, {"pair"}],
     "check": [None, "yes", 1],
     "accelerate": [None, "yes", 1],
     "random_state": [-1, 1.5, "seed", True, [-1], np.random],

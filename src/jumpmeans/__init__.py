@@ -6,10 +6,20 @@ from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .errors import InfeasibleError, MissingExtraError, PanelError
 from .estimators import InfiniteJumpMeans, JumpMeans
-from .evaluation import hold_out, reconstruction_error, state_path, tune
+from .evaluation import (
+    alarm_rates,
+    bootstrap,
+    hold_out,
+    likelihood_ratio,
+    pearson_test,
+    reconstruction_error,
+    state_path,
+    tune,
+)
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
+from .online import OnlineDecoder
 from .report import write_report
 from .simulate import simulate
 
@@ -20,16 +30,21 @@ __all__ = [
     "InfiniteJumpMeans",
     "JumpMeans",
     "MissingExtraError",
+    "OnlineDecoder",
     "Panel",
     "PanelError",
     "Process",
     "Structure",
     "Trajectories",
+    "alarm_rates",
+    "bootstrap",
     "comparators",
     "datasets",
     "emissions",
     "engines",
     "hold_out",
+    "likelihood_ratio",
+    "pearson_test",
     "plots",
     "read_panel",
     "reconstruction_error",

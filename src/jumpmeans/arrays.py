@@ -1,7 +1,8 @@
-"""Names of array types; weighted sums and order statistics (weight k counts as k copies); units that cost no digit."""
+"""Names of array types; numbers read; weighted sums and order statistics (weight k counts as k copies); units that cost no digit."""
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,14 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 AnyArray = NDArray[Any]
+
+
+def read_floats(name: str, value: Any) -> Floats:
+    """A copy of numbers that a user gave; anything else is refused by its name."""
+    try:
+        return np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be numbers, in rows of one length, got {reprlib.repr(value)}.") from None
 
 
 def weighted_quantile(x: Floats, weights: Floats, q: Floats) -> Floats:

@@ -66,6 +66,14 @@ def number(above: float | None = None, least: float | None = None) -> Rule:
     )
 
 
+def price(largest: float = 1e100) -> Rule:
+    """Nothing, or a number that can be multiplied with the data and divided by without leaving what floats hold."""
+    return Rule(
+        f"0 or a number from {1 / largest:g} to {largest:g}",
+        lambda value: is_finite(value) and (value == 0 or 1 / largest <= value <= largest),
+    )
+
+
 def choice(*names: str) -> Rule:
     """One of some words."""
     what = repr(names[0]) if len(names) == 1 else f"one of {names}"

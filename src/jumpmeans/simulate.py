@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import reprlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .arrays import Floats
+from .arrays import Bools, Floats, Ints
 from .chance import as_generator
 from .data.panel import Panel
 from .data.trajectories import Trajectories
@@ -19,7 +20,7 @@ MOST_JUMPS, MOST_JUMPS_EACH = 5e8, 1e6
 
 def simulate(
     process: Process, n_sequences: int = 500, n_observations: int = 20, *, gaps: Any = "exponential",
-    mean_gap: float = 1.0, random_state: Any = 0,
+    mean_gap: float = 1.0, exact: Any = None, random_state: Any = 0,
 ) -> tuple[Panel, Trajectories]:  # fmt: skip
     """Draw trajectories of a process and look at them at irregular times.
 
@@ -32,6 +33,11 @@ def simulate(
         Times between looks; drawn with mean `mean_gap`, all equal to it, or given (whatever broadcasts to that shape).
     mean_gap : float
         Finite and above 0.
+    exact : list of states or "all", optional
+        States whose entries are known to the instant, such as death: each is a row of kind "entry", in its place among
+        the looks, and with its state known where the emission hides it. Or all moves are: every one has a row, and all
+        rows are of kind "transition". Either way a sequence ends when it enters, for all to see, a state that cannot
+        be left.
     random_state : int, Generator or None
 
     Returns
@@ -66,12 +72,20 @@ def simulate(
         raise ValueError(
             f"gaps must sum to a finite time, got {steps.max():g} as the longest; change the unit of time."
         )
+    timed = _timed_states(exact, process)
     _check_jumps(process, times[:, -1])
     truth = _draw_paths(process, times[:, -1], rng)
-    ids = np.repeat(np.arange(S), L)
-    row_states = truth.at(times.ravel(), ids)
+    ids, rows = np.repeat(np.arange(S), L), times.ravel()
+    told: dict[str, Any] = {}
+    if timed.any():
+        truth, ids, rows, at_move = _with_moves(truth, ids, rows, timed, process.rates == 0)
+        every = isinstance(exact, str)
+        told["kinds"] = np.where(at_move | every, "transition" if every else "entry", "snapshot")
+    row_states = truth.at(rows, ids)
     code = {label: i for i, label in enumerate(process.states.tolist())}
     codes = np.array([code[label] for label in row_states.tolist()], dtype=np.int64)
+    if timed.any() and not every and not process.emission.is_direct:
+        told["true_states"] = np.where(at_move, row_states.astype(object), None)
     drawn = process.emission.sample(codes, rng)
     bad = np.flatnonzero(~np.isfinite(drawn).all(axis=1))
     if len(bad):
@@ -81,7 +95,45 @@ def simulate(
         )
     values = process.emission.named(drawn)
     table = values[0] if len(values) == 1 else np.column_stack([v.astype(object) for v in values])
-    return Panel.from_arrays(times.ravel(), table, ids), truth
+    return Panel.from_arrays(rows, table, ids, **told), truth
+
+
+def _timed_states(exact: Any, process: Process) -> Bools:
+    """(M,) whether entries into a state are known to the instant."""
+    labels = process.states.tolist()
+    if exact is None:
+        return np.zeros(len(labels), dtype=bool)
+    if isinstance(exact, str):
+        if exact != "all":
+            raise ValueError(f"exact must be a list of states or 'all', got {exact!r}; write [{exact!r}].")
+        return np.ones(len(labels), dtype=bool)
+    odd = [state for state in exact if state not in labels]
+    if odd:
+        raise ValueError(f"exact must name states among {reprlib.repr(labels)}, got {odd[0]!r}.")
+    return np.array([label in list(exact) for label in labels])
+
+
+def _with_moves(
+    truth: Trajectories, ids: Ints, times: Floats, timed: Bools, final: Bools
+) -> tuple[Trajectories, Ints, Floats, Bools]:
+    """Rows for the looks and for the moves into `timed` states; a sequence ends with its move into a `final` one.
+
+    Returns the trajectories up to there, sequence and time of each row, and whether it is a move.
+    """
+    sequence = np.repeat(np.arange(len(truth)), np.diff(truth.offsets))
+    moves = np.ones(len(sequence), dtype=bool)
+    moves[truth.offsets[:-1]] = False
+    moves &= timed[truth.codes]
+    ends = truth.end_times.copy()
+    over = moves & final[truth.codes]
+    ends[sequence[over]] = truth.start_times[over]
+    kept = times <= ends[ids]
+    kept &= ~((times == ends[ids]) & np.isin(ids, sequence[over]))
+    all_ids = np.concatenate([ids[kept], sequence[moves]])
+    all_times = np.concatenate([times[kept], truth.start_times[moves]])
+    at_move = np.arange(len(all_ids)) >= np.count_nonzero(kept)
+    order = np.lexsort((at_move, all_times, all_ids))
+    return replace(truth, end_times=ends), all_ids[order], all_times[order], at_move[order]
 
 
 def _draw_gaps(gaps: Any, mean_gap: float, shape: tuple[int, int], rng: np.random.Generator) -> Floats:

@@ -16,8 +16,10 @@ from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
+from ..estimators.last_value import check_at_fit
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
 from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
+from ..fit.information import observed_information
 from ..fit.setup import check_distinct, states_and_emission, typical_gap
 from ..fit.start import given_process, start_emission
 from ..history import History
@@ -26,6 +28,7 @@ from ..model.structure import Structure
 from ..model.updates import uniform_rows
 from ..options import Rule, check_options, count, families, flag, instance, none, number, seed, state_labels
 from ..passes import Sequences
+from .sureness import Sureness
 
 
 class EM(ReadOut):
@@ -96,6 +99,7 @@ class EM(ReadOut):
     array([1, 2, 3])
     """
 
+    no_refit: ClassVar[str] = ""
     log_likelihood_: float
     history_: History
     n_iter_: int
@@ -179,6 +183,7 @@ class EM(ReadOut):
                 process = replace(process, states=labels)
         self.process_, self.states_ = process, process.states
         self._occupancy_ = Occupancy.of(panel, time, visits)
+        self._last_value_ = check_at_fit(self, panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
         if warn_if_endless(process, shortest):
@@ -190,6 +195,45 @@ class EM(ReadOut):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def information(self, panel: Any) -> Sureness:
+        """How sure the fit is: observed information, standard errors, intervals of any answer by the delta method.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+            The one that the model was fitted to.
+
+        Returns
+        -------
+        Sureness
+            Ask it for `standard_errors()`, `intervals()` of the rates, or the `interval` of any answer.
+
+        Notes
+        -----
+        All that is estimated is part of the information: rates, first states and emission. It takes two passes over the
+        data for each parameter. A parameter at the edge of its range (a rate of 0) is taken as known, and a warning
+        names it.
+
+        Examples
+        --------
+        >>> import jumpmeans as jm
+        >>> panel = jm.datasets.load_edss()
+        >>> sure = jm.comparators.EM(emission="direct", tol=1e-12).fit(panel).information(panel)
+        >>> low, high = sure.interval(lambda m: m.process_.sojourn())
+        """
+        process, panel = self._fitted(), self._panel(panel)
+        emission = process.emission.with_pseudo_count(0.0)
+        x = emission.encode(panel)
+        moves = (self.structure or Structure()).allowed_moves(process.states)
+        task = Task.of(Sequences.of(get_engine(self.engine), panel, x), moves, emission, x, panel)
+        with explained(panel, "the fitted process"):
+            found = observed_information(task, replace(process, emission=emission))
+        return Sureness(self, found)
+
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        # with a structure, states have a meaning of their own, and their order is kept
+        return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
 
     def _occupancy(self) -> Occupancy | None:
         return self._occupancy_

@@ -16,6 +16,7 @@ from ..engines import get_engine
 from ..errors import InfeasibleError
 from ..estimators.read_out import ReadOut, all_at_once, as_panel
 from ..fit.setup import or_auto, typical_gap
+from ..interrupts import held_back
 from ..kernels.most_likely import LEAST_GAIN, best_chains, most_likely, place_dwells
 from ..model.process import Process
 from ..options import Rule, auto, check_options, count, number
@@ -151,8 +152,9 @@ class MLTrajectory(ReadOut):
         with all_at_once(self) as new:
             new.process_, new.states_ = process, process.states
             new.cycle_gain_, new.max_jumps_per_gap_, new.epsilon_ = cycle_gain, most, epsilon
-            new._chains_ = Chains(*best_chains(jump_values, most))
-            new._direct_ = Chains(*best_chains(jump_values, min(most, 1)))
+            with held_back():
+                new._chains_ = Chains(*best_chains(jump_values, most))
+                new._direct_ = Chains(*best_chains(jump_values, min(most, 1)))
             new.trajectories_ = new.decode(panel)
         return self
 

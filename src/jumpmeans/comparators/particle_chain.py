@@ -46,6 +46,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Ints
 from ..emissions import Column, Record
 from ..emissions.priors import ParticlePrior
+from ..interrupts import held_back
 from ..kernels.particles import Measures, draw_tables, path_stats, sweep_paths
 from ..model.process import Process
 from ..passes import Block, Dwells, Held
@@ -203,7 +204,8 @@ class ParticleChain:
         M = len(paths.time)
         gamma = self.sample.prior_time
         base = self.sample.base
-        tables = draw_tables(np.vstack([paths.first, paths.jumps]), base[:M], rng).sum(axis=0)
+        with held_back():
+            tables = draw_tables(np.vstack([paths.first, paths.jumps]), base[:M], rng).sum(axis=0)
         log_eta = log_beta_draw(float(base.sum()), len(self.block.ends), rng)
         used = np.log1p(paths.time / gamma)
         total = used.sum() - log_eta

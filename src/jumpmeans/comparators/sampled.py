@@ -30,6 +30,7 @@ class SampledReadOut(ReadOut):
     """Read-outs that average over kept samples; subclasses say which processes they are."""
 
     criteria: ClassVar[Rule] = choice("draw", "time")
+    no_refit: ClassVar[str] = "it has a posterior: the spread of its samples_ says how sure it is"
     _seed_: int
 
     @abstractmethod

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Ints
+from ..arrays import Bools, Ints
 from ..errors import PanelError
 from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from .columns import all_integers
 from .layout import find_sequences
+from .table import Table
 
 if TYPE_CHECKING:
     from .panel import Panel
@@ -44,6 +45,41 @@ def head(panel: Panel, n: int) -> Panel:
     taken = _take(panel, panel.offsets[:-1], lengths)
     last = taken["times"][taken["offsets"][1:] - 1]
     return dataclasses.replace(panel, **taken, end_times=np.where(lengths < panel.lengths, last, panel.end_times))
+
+
+def from_first_seen(panel: Panel) -> tuple[Panel, Bools]:
+    """Panel of the rows from the first of each sequence that tells anything, where its window then begins.
+
+    Also (S,) whether there is such a row; a sequence without any stays as it is.
+    """
+    rows = np.flatnonzero(panel.observed)
+    place = np.searchsorted(rows, panel.offsets)
+    seen = place[1:] > place[:-1]
+    first = panel.offsets[:-1].copy()
+    first[seen] = rows[place[:-1][seen]]
+    taken = _take(panel, first, panel.offsets[1:] - first)
+    starts = np.where(seen, taken["times"][taken["offsets"][:-1]], panel.start_times)
+    return dataclasses.replace(panel, **taken, start_times=starts), seen
+
+
+def state_table(panel: Panel, column: int | str) -> Table:
+    """Weighted number of successive values of each pair of labels."""
+    labels = panel.labels(column)
+    d = panel.columns.index(column) if isinstance(column, str) else column
+    if panel.categories[d] is None and not panel.integer[d]:
+        raise PanelError(
+            f"states must be labels or whole numbers to be counted, got other numbers in column {panel.columns[d]!r}; "
+            "count the states of a model: trajectories_.jump_counts()."
+        )
+    x = panel.values[:, d]
+    rows = np.flatnonzero(np.isfinite(x))
+    codes = x[rows] if panel.categories[d] is not None else np.searchsorted(labels, x[rows])
+    sequence = panel.sequence_index[rows]
+    same = sequence[1:] == sequence[:-1]
+    counts = np.zeros((len(labels), len(labels)))
+    pairs = codes[:-1][same].astype(np.int64), codes[1:][same].astype(np.int64)
+    np.add.at(counts, pairs, panel.weights[sequence[1:][same]])
+    return Table(counts, labels, labels, "from", "to", "number of successive rows")
 
 
 def _take(panel: Panel, first: Ints, lengths: Ints) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from .frames import panel_frame
 from .known import Kinds, StateSet, allowed_states, tidy_kinds
 from .layout import Layout
 from .rules import check_panel
+from .table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -412,6 +413,24 @@ class Panel:
         """
         return panel_frame(self)
 
+    def state_table(self, column: int | str = 0) -> Table:
+        """How often each label followed each other one at the next row with a value, by weight.
+
+        Parameters
+        ----------
+        column : int or str
+            Position or name of a column of labels or whole numbers.
+
+        Examples
+        --------
+        >>> Panel.from_arrays([0, 1, 2, 0, 1], ["a", "a", "b", "b", None], ids=[1, 1, 1, 2, 2]).state_table()
+        number of successive rows
+        from / to  a  b
+        a          1  1
+        b          0  0
+        """
+        return deriving.state_table(self, column)
+
     def _column(self, column: int | str) -> int:
         if not isinstance(column, str):
             return column
@@ -494,6 +513,23 @@ class Panel:
 
     def __len__(self) -> int:
         return self.n_sequences
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(S,): to tools that split data, such as scikit-learn's, a panel is an array of sequences."""
+        return (self.n_sequences,)
+
+    def __getitem__(self, key: Any) -> Panel:
+        """Panel of some of the sequences, by position: a number, a slice, numbers or booleans."""
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # as arrays of any shape are indexed
+            key = key[0]
+        return deriving.select(self, np.atleast_1d(key) if not isinstance(key, slice) else key)
+
+    def __iter__(self) -> Iterator[Panel]:
+        return (self[i] for i in range(self.n_sequences))
+
+    def __array__(self, *_: Any, **__: Any) -> AnyArray:
+        raise TypeError("a panel is no array of numbers; its arrays are .times and .values.")
 
     def __repr__(self) -> str:
         parts = [

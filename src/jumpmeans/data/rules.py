@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from .panel import Panel
 
 
+# Weights count copies: sums of more of them, times readings, would leave what floats hold.
+LARGEST_WEIGHT = 1e100
+
+
 def check_panel(panel: Panel) -> None:
     """Refuse a panel that breaks a rule."""
     _check_times(panel)
@@ -82,10 +86,10 @@ def _check_values(panel: Panel) -> None:
 
 
 def _check_weights(panel: Panel) -> None:
-    bad = ~((panel.weights > 0) & np.isfinite(panel.weights))
+    bad = ~((panel.weights > 0) & (panel.weights <= LARGEST_WEIGHT))
     if bad.any():
         raise PanelError(
-            f"weights must be finite and positive, got {panel.weights[bad][0]} at "
+            f"weights must be positive and at most {LARGEST_WEIGHT:g}, got {panel.weights[bad][0]} at "
             f"{panel.layout.where(panel.offsets[:-1][bad])}; drop the rows of a sequence that should not count."
         )
 

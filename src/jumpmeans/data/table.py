@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import reprlib
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats
+from ..arrays import AnyArray, Floats, read_floats
 from .frames import make_frame
 
 # A printed table shows so many rows and columns at most, the first ones.
@@ -54,8 +55,8 @@ class Table:
     unit: str | None = None
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=np.float64)
-        labels = {"rows": np.atleast_1d(np.array(self.rows)), "columns": np.atleast_1d(np.array(self.columns))}
+        values = read_floats("values", self.values)
+        labels = {"rows": _labels("rows", self.rows), "columns": _labels("columns", self.columns)}
         if values.shape != tuple(len(x) for x in labels.values()):
             raise ValueError(
                 f"values must have a row for each of the {len(labels['rows'])} row labels and a column for each of the "
@@ -63,7 +64,7 @@ class Table:
             )
         for what, x in labels.items():
             if len(set(x.tolist())) < len(x):
-                raise ValueError(f"labels of {what} must be distinct, got {x.tolist()[:10]}.")
+                raise ValueError(f"labels of {what} must be distinct, got {reprlib.repr(x.tolist())}.")
         for name, array in {"values": values, **labels}.items():
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -87,9 +88,9 @@ class Table:
 
     def __repr__(self) -> str:
         rows, columns = self.rows.tolist()[:SHOWN_ROWS], self.columns.tolist()[:SHOWN_COLUMNS]
-        cells = [[f"{self.row_name} / {self.column_name}", *map(str, columns)]]
+        cells = [[f"{self.row_name} / {self.column_name}", *map(_shown, columns)]]
         cells += [
-            [str(label), *(f"{x:.4g}" for x in line[: len(columns)])]
+            [_shown(label), *(f"{x:.4g}" for x in line[: len(columns)])]
             for label, line in zip(rows, self.values.tolist(), strict=False)
         ]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -114,6 +115,22 @@ class Table:
                 f"columns of a frame must have distinct names, got {twice[0]!r} twice; rename it, or use .values."
             )
         return make_frame(dict(zip(names, [self.rows, *self.values.T], strict=True)), backend)
+
+
+def _shown(label: Any) -> str:
+    """A label in print: times without the digits that rounding leaves."""
+    return f"{label:.6g}" if isinstance(label, float) else str(label)
+
+
+def _labels(what: str, given: Any) -> AnyArray:
+    """A copy of labels: words or numbers, each alone."""
+    try:
+        labels = np.atleast_1d(np.array(given))
+    except ValueError:  # of lists that differ in length
+        labels = np.empty((0, 0))
+    if labels.ndim > 1 or not all(isinstance(label, Hashable) for label in labels.tolist()):
+        raise ValueError(f"labels of {what} must be words or numbers, one for each, got {reprlib.repr(given)}.")
+    return labels
 
 
 def _place(label: Any, labels: AnyArray, what: str) -> int:

@@ -200,7 +200,7 @@ class Poisson(MeanColumn):
         return rng.poisson(self.mu[states]).astype(np.float64)
 
     def parts(self, stats: MeanStats) -> list[Part]:
-        return [Part(self.mu, stats.weight, True)]
+        return [Part(self.mu, stats.weight, True, name="mean")]
 
     def rebuild(self, take: Take, floor: float) -> Self:
         return self._copy(mu=take(self.n_states) ** 2)
@@ -241,7 +241,7 @@ class Exponential(MeanColumn):
         return np.maximum(rng.exponential(self.mu[states]), np.finfo(float).tiny)
 
     def parts(self, stats: MeanStats) -> list[Part]:
-        return [Part(self.mu, stats.weight / self.mu, True)]
+        return [Part(self.mu, stats.weight / self.mu, True, name="mean")]
 
     def rebuild(self, take: Take, floor: float) -> Self:
         return self._copy(mu=take(self.n_states) ** 2)
@@ -296,7 +296,7 @@ class Bernoulli(MeanColumn):
 
     def parts(self, stats: MeanStats) -> list[Part]:
         chances = np.stack([self.mu, 1.0 - self.mu])
-        return [Part(chances, np.broadcast_to(stats.weight, chances.shape), True)]
+        return [Part(chances, np.broadcast_to(stats.weight, chances.shape), True, 0, "chance")]
 
     def rebuild(self, take: Take, floor: float) -> Self:
         chances = take(2, self.n_states) ** 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, power_of_two, sum_in_order, weighted_median
+from ..arrays import Floats, power_of_two, read_floats, sum_in_order, weighted_median
 from ..errors import PanelError, first_few
 from .parts import Part, Take
 
@@ -234,7 +234,7 @@ class Column(ABC):
 
 def per_state(name: str, values: Any, low: float = -np.inf, high: float = np.inf, positive: bool = False) -> Floats:
     """(M,) finite numbers within bounds, one for each state; for constructors."""
-    x = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    x = np.atleast_1d(read_floats(name, values))
     good = np.isfinite(x) & (x >= low) & (x <= high) & ((x > 0) | (not positive))
     if x.ndim != 1 or len(x) == 0 or not good.all():
         above = " > 0" if positive else f" >= {low:g}" if low > -np.inf else ""

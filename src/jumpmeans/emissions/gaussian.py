@@ -102,8 +102,8 @@ class Gaussian(MeanColumn):
         variances = self.sigma**2
         about_reference = variances + (self.mu - stats.reference) ** 2
         return [
-            Part(self.mu, stats.weight / variances, False),
-            Part(about_reference, stats.weight / (2.0 * variances), True),
+            Part(self.mu, stats.weight / variances, False, name="mean"),
+            Part(about_reference, stats.weight / (2.0 * variances), True, name="variance"),
         ]
 
     def rebuild(self, take: Take, floor: float) -> Self:

@@ -14,11 +14,16 @@ Take = Callable[..., Floats]
 
 
 class Part(NamedTuple):
-    """Some parameters: their values, the information in each (see `slope`), and whether they move as square roots."""
+    """Some parameters: their values, the information in each (see `slope`), and whether they move as square roots.
+
+    whole : the axis along which they are probabilities that sum to 1, if any; name : what they are.
+    """
 
     values: Floats
     weights: Floats
     root: bool
+    whole: int | None = None
+    name: str = "parameter"
 
     @property
     def coordinates(self) -> Floats:

@@ -174,13 +174,14 @@ class Record:
         return np.array([column.natural_weight() for column in self.columns])
 
     def cost(self, x: Floats, weights: Floats) -> Floats:
-        """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed."""
+        """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed, infinite beyond what floats hold."""
         out = np.zeros((len(x), self.n_states))
-        for a in range(0, len(x), PIECE):
-            piece = x[a : a + PIECE]
-            for d, column in enumerate(self.columns):
-                if weights[d] > 0:
-                    out[a : a + PIECE] += weights[d] * column.cost(piece[:, d])
+        with np.errstate(over="ignore"):
+            for a in range(0, len(x), PIECE):
+                piece = x[a : a + PIECE]
+                for d, column in enumerate(self.columns):
+                    if weights[d] > 0:
+                        out[a : a + PIECE] += weights[d] * column.cost(piece[:, d])
         return out
 
     def unit_log_density(self, x: Floats) -> Floats:

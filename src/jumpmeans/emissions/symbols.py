@@ -256,7 +256,7 @@ class Categorical(LabelColumn):
 
     def parts(self, stats: SymbolCounts) -> list[Part]:
         weight = stats.counts.sum(axis=1, keepdims=True)
-        return [Part(self.probs, np.broadcast_to(weight, self.probs.shape), True)]
+        return [Part(self.probs, np.broadcast_to(weight, self.probs.shape), True, 1, "chance")]
 
     def rebuild(self, take: Take, floor: float) -> Self:
         probs = take(*self.probs.shape) ** 2

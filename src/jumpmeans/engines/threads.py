@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ..interrupts import held_back
+from ..options import count, none
 from ..passes.block import Block
 from ..passes.engine import Held
 
@@ -15,8 +17,7 @@ class Threads:
     """Run passes on `n_jobs` threads of this machine; all cores by default."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        if n_jobs is not None and n_jobs < 1:
-            raise ValueError(f"n_jobs must be at least 1 (or None for all cores), got {n_jobs}.")
+        (none | count()).check("n_jobs", n_jobs)
         self.n_jobs = n_jobs
 
     def __repr__(self) -> str:
@@ -38,12 +39,13 @@ class HeldHere:
         states = [None] * len(self.blocks) if state is None else state
 
         def one(block: Block, own: Any) -> tuple[Any, Any]:
-            return work(block, own, *shared)
+            with held_back():
+                return work(block, own, *shared)
 
         if self.jobs == 1:
             done = list(map(one, self.blocks, states))
         else:
-            with ThreadPoolExecutor(self.jobs) as pool:
+            with held_back(), ThreadPoolExecutor(self.jobs) as pool:
                 done = list(pool.map(one, self.blocks, states))
         return [new for new, _ in done], [result for _, result in done]
 

@@ -98,8 +98,9 @@ class InfiniteJumpMeans(JumpModel):
     ----------
     n_states_ : int
         Number of states found.
-    base_row_ : (M,)
-        π_0, the row that all rows are drawn to; None for the integrated objective.
+    objective_params_ : Params
+        λ, P and θ of the objective, and π_0, the row that all rows are drawn to, as `base_row`; None for the integrated
+        objective.
     path_ : list of Step
         Kind, number of states and objective after the start and after each accepted move.
     trajectories_, objective_, objective_history_, cost_, cost_history_, rates_, transition_probs_, emission_, \
@@ -221,6 +222,15 @@ process_, states_, n_iter_, converged_, history_
         with status("closing steps"):
             self._publish(panel, sequences, run, model, names, n_states_=M, path_=path)
         return self
+
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        if not self._is_hidden():
+            return self._again(options | {"states": self.states_.tolist()}).fit(panel)
+        # births alone may be proposed, and there is no room for any: the number of states stays
+        new = self._again(options | {"max_states": self.n_states_, "proposals": ["pair"], "check": False})
+        new._keeps_order = True
+        new.fit(panel, start=self)
+        return new
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""

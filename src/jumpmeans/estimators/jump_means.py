@@ -26,12 +26,12 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
-from ..fit.start import given_process, start_emission, start_rows
+from ..fit.start import given_process, named_emission, start_emission, start_rows
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.process import Process
 from ..model.structure import Structure
-from ..options import Rule, auto, check_options, choice, count, instance, listed, none, number
+from ..options import Rule, auto, check_options, choice, count, instance, listed, none, price
 from ..passes import Sequences
 from ..progress import status
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, weight
@@ -89,10 +89,11 @@ class JumpMeans(JumpModel):
         The exact decoder, or the paper's variant that creates and removes candidates between sweeps.
     first_dwell : "complete" or "running"
         Whether the first dwell is costed as complete, as in the paper, or as one whose start was not seen.
-    refine : int or "auto"
+    refine : int, "auto" or "converged"
         Closing EM steps, from the fitted parameters, for `process_`; the last decode then uses its rates, jumps and
         emission, and behind symbols a state shows what is expected where trajectories are in it. 0 is the algorithm of
-        the paper; auto: 20 for directly observed states, 10 for measurements, 100 for symbols.
+        the paper; auto: 20 for directly observed states, 10 for measurements, 100 for symbols; "converged" goes on to
+        the maximum of the likelihood.
 
     Attributes
     ----------
@@ -103,13 +104,17 @@ class JumpMeans(JumpModel):
         J at the end and after each sweep; never rises.
     cost_, cost_history_ : Cost, list of Cost
         J by its named terms, at the end and after each sweep.
-    rates_, transition_probs_, emission_ : (M,), (M, M), Record
-        λ, P and θ of the objective.
     process_ : Process
-        The Markov process for everything that speaks of probability.
+        The Markov process that everything speaks of, the objective apart.
+    rates_, transition_probs_, emission_ : (M,), (M, M), Record
+        Its λ, P and θ.
+    objective_params_ : Params
+        λ, P and θ of the objective.
     states_ : (M,)
         Labels of the states: those observed, or 0, 1, ... in the order of their values.
     n_iter_, converged_ : int, bool
+        Sweeps of the best start, and whether the objective came to rest. This says nothing of `process_`: its closing
+        steps are so many as `refine` says.
     history_ : History
         J after each sweep of the best start with the wall and CPU time it took.
 
@@ -131,7 +136,7 @@ class JumpMeans(JumpModel):
         "n_states": none | count(most=MOST_STATES),
         "prior_dwell_count": weight,
         "prior_dwell_time": weight,
-        "pseudo_count": weight | listed(number(least=0), "a pair of them", 2, 2),
+        "pseudo_count": weight | listed(price(), "a pair of them", 2, 2),
         "structure": none | instance(Structure),
         "n_init": auto | count(),
         "init": choice("data", "noise"),
@@ -254,8 +259,10 @@ class JumpMeans(JumpModel):
                 start = Params(
                     np.asarray(moves.any(axis=1)) / typical_gap(panel),
                     start_rows(blank, x, panel, moves, self.init),
-                    start_emission(blank, x, panel, self.init, rng, first=k == 0),
-                )
+                    named_emission(
+                        start_emission(blank, x, panel, self.init, rng, first=k == 0), x, panel, labels
+                    ),
+                )  # fmt: skip
             else:
                 start = self._given_params(given, panel, blank, x, moves)
             with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):
@@ -263,6 +270,10 @@ class JumpMeans(JumpModel):
         with status("closing steps"):
             self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
         return self
+
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        # with a structure, states have a meaning of their own, and their order is kept
+        return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
 
     def _blank(self, panel: Panel, given: Process | None) -> tuple[AnyArray, Record]:
         """Labels of the states, and an emission that knows nothing of them yet."""

@@ -19,11 +19,14 @@ from ..fit.refine import Decoder, close, closing_prices
 from ..history import History
 from ..model.objective import Cost
 from ..model.params import Params
-from ..options import Rule, auto, choice, count, families, listed, number, seed, state_labels
+from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
-from .read_out import Occupancy, ReadOut, explained
+from .last_value import check_at_fit
+from .read_out import Occupancy, ReadOut, all_at_once, explained
 
-weight = auto | number(least=0)
+weight = auto | price()
+# ζ goes with the square of the unit of its column.
+zeta = auto | price(1e300)
 # Beyond these, tables of states and candidates for jumps would ask for more memory than there is.
 MOST_STATES, MOST_JUMPS = 1000, 1000
 # Rules of the options that both models have.
@@ -31,7 +34,7 @@ SHARED: dict[str, Rule] = {
     "emission": families,
     "states": state_labels,
     "transition_weight": weight,
-    "emission_weight": weight | listed(weight, "a list of them, one for each column"),
+    "emission_weight": zeta | listed(zeta, "a list of them, one for each column"),
     "max_iter": count(),
     "tol": number(least=0),
     "jumps_per_gap": auto | count(most=MOST_JUMPS),
@@ -46,8 +49,9 @@ WHY, REMEDY = "the allowed moves", "raise jumps_per_gap, "
 class JumpModel(ReadOut):
     """A fitted JUMP-means model; subclasses know how to find its parameters."""
 
+    no_refit: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]]
-    criteria: ClassVar[Rule] = choice("objective", "time")
+    criteria: ClassVar[Rule] = choice("objective", "time", "online")
     structure: Any
     refine: Any
     emission_weight: Any
@@ -63,6 +67,8 @@ class JumpModel(ReadOut):
     n_iter_: int
     converged_: bool
     _decoder_: Decoder
+    # whether hidden states stay in the order in which a fit found them: that of what it started from
+    _keeps_order: bool = False
 
     def _publish(
         self, panel: Panel, sequences: Sequences, run: Descent, model: Model, labels: AnyArray, **more: Any
@@ -76,7 +82,8 @@ class JumpModel(ReadOut):
                 stacklevel=3,
             )
         # states with names of their own keep their order
-        sorts = self.structure is None and np.array_equal(labels, np.arange(len(labels)))
+        numbered = np.array_equal(labels, np.arange(len(labels))) and panel.known is None
+        sorts = self.structure is None and not self._keeps_order and numbered
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
@@ -98,22 +105,24 @@ class JumpModel(ReadOut):
                 dwells, _ = decoder.decode(sequences)
                 trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
         visits = np.bincount(trajectories.codes, minlength=len(labels))
-        self.__dict__.update(
-            process_=process,
-            states_=labels,
-            trajectories_=trajectories,
-            objective_params_=params,
-            objective_=run.cost.total,
-            objective_history_=np.array([cost.total for cost in run.history]),
-            cost_=run.cost,
-            cost_history_=run.history,
-            history_=run.timing,
-            n_iter_=len(run.history),
-            converged_=run.converged,
-            _decoder_=decoder,
-            _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
-            **more,
-        )
+        with all_at_once(self) as new:
+            new.__dict__.update(
+                process_=process,
+                states_=labels,
+                trajectories_=trajectories,
+                objective_params_=params,
+                objective_=run.cost.total,
+                objective_history_=np.array([cost.total for cost in run.history]),
+                cost_=run.cost,
+                cost_history_=run.history,
+                history_=run.timing,
+                n_iter_=len(run.history),
+                converged_=run.converged,
+                _decoder_=decoder,
+                _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
+                **more,
+            )
+            new._last_value_ = check_at_fit(new, panel)
 
     def _occupancy(self) -> Occupancy | None:
         return vars(self).get("_occupancy_")
@@ -124,9 +133,11 @@ class JumpModel(ReadOut):
         Parameters
         ----------
         panel : Panel or frame
-        criterion : "objective" or "time"
+        criterion : "objective", "time" or "online"
             Least objective of JUMP-means under `process_`, as `trajectories_` are; or least expected time in the wrong
-            state, given all observations, with a small price per jump against flicker, which errs less.
+            state, given all observations, with a small price per jump against flicker, which errs less. "online": least
+            objective with jumps in the middle of a gap only (spread evenly over it, for more than one a gap): what
+            `OnlineDecoder` tells of a sequence, row by row, is how this decode of the rows so far ends.
 
         Notes
         -----
@@ -139,6 +150,9 @@ class JumpModel(ReadOut):
         if criterion == "time":
             return super()._dwells(panel, criterion)
         sequences = self._sequences(panel)
+        if criterion == "online":
+            with explained(panel, WHY, REMEDY):
+                return sequences.fetch(sequences.decode_online(*self._decoder_[:3]))
         with explained(panel, WHY, REMEDY):
             return sequences.fetch(self._decoder_.decode(sequences)[0])
 

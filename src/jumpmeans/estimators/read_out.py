@@ -9,7 +9,7 @@ from copy import copy
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from ..arrays import AnyArray, Codes, Floats, Ints
@@ -24,6 +24,7 @@ from ..fit.publish import publish_trajectories
 from ..model.process import Process
 from ..options import Rule, choice
 from ..passes import Dwells, NoPathError, Sequences
+from .answers import ModelAnswers
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -50,6 +51,18 @@ def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
     except NoPathError as error:
         first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
         row = min(max(int(first) + error.row, int(first)), int(last) - 1)
+        if not error.shown:
+            values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
+            raise InfeasibleError(
+                "some state must be able to show each row, at a cost that floats can hold, got none for "
+                f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
+                "column, or lower emission_weight."
+            ) from None
+        if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[error.sequence]:
+            raise InfeasibleError(
+                f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
+                "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
+            ) from None
         raise InfeasibleError(
             f"{why} must be able to explain every sequence, got none for {panel.locate(row)}; allow the move "
             f"(Structure(allowed=...)), {remedy}or correct the row."
@@ -71,11 +84,13 @@ class Occupancy(NamedTuple):
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
 
 
-class ReadOut(BaseEstimator):  # type: ignore[misc]
+class ReadOut(ModelAnswers):
     """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
     # what a trajectory may be asked to be best by
     criteria: ClassVar[Rule] = choice("time")
+    # why it cannot be refitted from its own parameters; "" if it can
+    no_refit: ClassVar[str] = "it cannot go on from its own parameters"
     process_: Process
     states_: AnyArray
     engine: Any
@@ -106,6 +121,18 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
         if "process_" not in vars(self):
             raise NotFittedError(f"this {type(self).__name__} must be fitted first; call fit(panel).")
         return self.process_
+
+    def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
+        """The same model refitted to another panel from its own parameters, its states in the same order.
+
+        `options` may be any of the constructor's; those that a model does not have are left out.
+        """
+        raise NotImplementedError(self.no_refit)
+
+    def _again(self, options: dict[str, Any]) -> Self:
+        """An unfitted copy with other options."""
+        new = clone(self)
+        return new.set_params(**{name: value for name, value in options.items() if name in new.get_params(deep=False)})
 
     def _panel(self, data: Any) -> Panel:
         """A panel in the model's unit of time: one of dates is in days, a model of plain numbers may be in any."""
@@ -164,12 +191,14 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
         with explained(panel, "the fitted process"):
             return self._sequences(panel).smooth(self.process_)[0]
 
-    def log_likelihood(self, panel: Any) -> float:
-        """Log-likelihood of a panel under `process_`, the first state's probability included; sequences by weight."""
-        self._fitted()
-        panel = as_panel(panel)
+    def _log_likelihood(self, panel: Panel, process: Process) -> float:
         with explained(panel, "the fitted process"):
-            return self._sequences(panel).log_likelihood(self.process_)
+            return self._sequences(panel).log_likelihood(process)
+
+    def _time_unit(self) -> str | None:
+        occupancy, trajectories = self._occupancy(), getattr(self, "trajectories_", None)
+        dates = getattr(trajectories, "clock", None) is not None
+        return "days" if dates else None if occupancy is None else occupancy.time_unit
 
     def predict(self, panel: Any, criterion: str | None = None) -> AnyArray:
         """State label at every row, in the caller's row order; rows with a missing value included.
@@ -251,7 +280,8 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
         -------
         frame
             Columns state; shows; mean_dwell (1 / rate, in the unit of the panel: days for dates); time_share and
-            visits of the fitted panel, where they are known; next: the states that follow, most probable first.
+            visits of the fitted panel, where they are known; next: the states that follow, most probable first;
+            note, where there is one: that the process predicts no better than the last value carried forward.
         """
         process = self._fitted()
         columns: dict[str, Any] = {"state": process.states, "shows": process.emission.describe()}
@@ -263,6 +293,9 @@ class ReadOut(BaseEstimator):  # type: ignore[misc]
             columns["time_share"] = occupancy.time / max(float(occupancy.time.sum()), 1e-300)
             columns["visits"] = occupancy.visits
         columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
+        check = vars(self).get("_last_value_")
+        if check is not None and not check.better:
+            columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
         return make_frame(columns, None if occupancy is None else occupancy.backend)
 
 

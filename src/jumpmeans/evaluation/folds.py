@@ -89,10 +89,11 @@ def make_folds(panel: Panel, fraction: float, folds: int, rng: np.random.Generat
 def in_parallel(work: Callable[..., Any], tasks: list[tuple[Any, ...]], n_jobs: int | None, title: str) -> list[Any]:
     """Results in the order of the tasks, with a bar."""
     stream: Iterator[Any]
-    if _jobs(n_jobs) == 1:
+    jobs = min(_jobs(n_jobs), max(len(tasks), 1))
+    if jobs == 1:
         stream = (work(*task) for task in tasks)
     else:
-        stream = Parallel(_jobs(n_jobs), return_as="generator")(delayed(work)(*task) for task in tasks)
+        stream = Parallel(jobs, return_as="generator")(delayed(work)(*task) for task in tasks)
     return [next(stream) for _ in track(len(tasks), title)]
 
 

@@ -87,8 +87,8 @@ def parts_of(process: Process, expected: Expected, moves: Bools) -> list[Part]:
     M = len(process.rates)
     time = np.maximum(np.diag(expected.integrals), 0.0)
     parts = [
-        Part(process.rate_matrix[moves], np.repeat(time, moves.sum(axis=1)), True),
-        Part(process.initial_probs, np.full(M, expected.first.sum()), True),
+        Part(process.rate_matrix[moves], np.repeat(time, moves.sum(axis=1)), True, name="rate"),
+        Part(process.initial_probs, np.full(M, expected.first.sum()), True, 0, "first state"),
     ]
     for column, stats in zip(process.emission.columns, expected.emission, strict=True):
         parts += column.parts(stats)
@@ -207,7 +207,7 @@ def most_likely(sequences: Sequences, process: Process, moves: Bools, panel: Pan
 
 
 def shortest_gap(panel: Panel) -> float:
-    """Least time between successive observations of a sequence, those of one instant apart; infinite if there is none."""
+    """Least time between successive observations of a sequence, if not of one instant; infinite if there are none."""
     rows = np.flatnonzero(panel.observed)
     gaps = np.diff(panel.times[rows])
     return float(gaps[(np.diff(panel.sequence_index[rows]) == 0) & (gaps > 0)].min(initial=np.inf))

@@ -18,6 +18,18 @@ from ..progress import say
 
 # What rounding can add to the objective, relative to its terms.
 RISE = 1e-9
+# The options that each term of the objective is made with.
+BEHIND = {
+    "observations": "emission_weight",
+    "transitions": "transition_weight",
+    "dwells": "prior_dwell_time or prior_time",
+    "running_dwells": "prior_dwell_time or prior_time",
+    "rate_prior": "prior_dwell_count and prior_dwell_time, or prior_time",
+    "transition_prior": "transition_weight and pseudo_count",
+    "emission_prior": "emission_weight and pseudo_count",
+    "states": "state_cost",
+    "shared_rows": "shared_row_weight",
+}
 
 
 class Model(NamedTuple):
@@ -92,15 +104,21 @@ def descend(
     timing = History() if timing is None else timing
     history: list[Cost] = []
     end: Descent | None = None
+    size = 0.0
     while end is None or (not end.converged and len(history) < max_iter):
         found, stats = sequences.sweep(dwells, params, model.prices, model.search)
-        better = minimise(stats, params, model)
-        cost = evaluate(stats, better, model.prices)
-        if end is not None and rises(end.cost, cost):
+        with np.errstate(all="ignore"):  # what is not finite is refused
+            better = minimise(stats, params, model)
+            cost = evaluate(stats, better, model.prices)
+            decoded = evaluate(stats, params, model.prices) if model.is_exact else cost
+        check_finite(cost)
+        # J after an update is that before it less what was gained: digits lost there are no rise later on
+        size, before = max(cost.size, decoded.size), size
+        if end is not None and rises(end.cost, cost, max(before, size)):
             if model.is_exact:
                 warn_of_rise(end.cost, cost)
             return end._replace(converged=True)
-        if end is not None and model.is_exact and rises(decoded := evaluate(stats, params, model.prices), cost):
+        if end is not None and rises(decoded, cost, size):
             warn_of_rise(decoded, cost)
         history.append(cost)
         timing.add(cost.total)
@@ -111,9 +129,19 @@ def descend(
     return end
 
 
-def rises(before: Cost, after: Cost) -> bool:
-    """Whether the objective rose by more than rounding."""
-    return after.total - before.total > RISE * max(before.size, after.size)
+def rises(before: Cost, after: Cost, size: float) -> bool:
+    """Whether the objective rose by more than rounding, which is relative to `size`."""
+    return after.total - before.total > RISE * size
+
+
+def check_finite(cost: Cost) -> None:
+    """Refuse an objective that floats cannot hold, by the name of its first term that is beyond them."""
+    for name, value in zip(cost._fields, cost, strict=True):
+        if not np.isfinite(value):
+            raise ValueError(
+                f"every term of the objective must be finite, got {name} = {value}; bring readings, times, weights "
+                f"and the options behind it ({BEHIND[name]}) nearer to 1."
+            )
 
 
 def warn_of_rise(before: Cost, after: Cost) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from ..arrays import AnyArray, Bools
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..kinds import ENTRY, SNAPSHOT, TRANSITION
 from ..model.objective import Stats
 from ..model.params import Params
 from ..model.process import Process
@@ -26,6 +27,13 @@ def publish_trajectories(panel: Panel, dwells: Dwells, labels: AnyArray) -> Traj
     before = np.where(has_before, panel.times[np.maximum(row - 1, 0)], panel.start_times[sequence])
     has_after = row < panel.offsets[sequence + 1]
     after = np.where(has_after, panel.times[np.minimum(row, len(panel.times) - 1)], panel.end_times[sequence])
+    if panel.kinds is not None:
+        # a jump into a transition, and the last one before an entry, is at that row
+        kinds = np.append(panel.kinds, SNAPSHOT)[np.where(has_after, row, len(panel.times))]
+        last = np.append(row[1:] != row[:-1], True)
+        at_row = jump & ((kinds == TRANSITION) | ((kinds == ENTRY) & last))
+        starts[at_row] = panel.times[row[at_row]]
+        before[at_row] = np.nextafter(starts[at_row], -np.inf)
     starts[jump] = np.clip(starts[jump], np.nextafter(before[jump], np.inf), after[jump])
     for k in np.flatnonzero(jump[1:] & (starts[1:] <= starts[:-1])) + 1:
         starts[k] = min(np.nextafter(starts[k - 1], np.inf), after[k])

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
-from ..arrays import Floats, totals, weighted_median, weighted_quantile
+from ..arrays import AnyArray, Floats, totals, weighted_median, weighted_quantile
 from ..data.panel import Panel
 from ..emissions import Record
 from ..kernels.smoothing import smooth_rows
@@ -16,6 +17,8 @@ from ..model.updates import uniform_rows
 
 # Rows this many median gaps apart share a state about as often as not, when symbols are smoothed over time.
 SMOOTHING = 2.0
+# What a value that a state cannot show counts, where states are given to the names that rows are known by.
+LARGEST_COST = 1e6
 # A clustering to start from needs no more rows than this.
 MOST_ROWS = 20_000
 # Steps of that clustering at most, and the sum of squared moves of its centres, in spreads, that ends it.
@@ -43,6 +46,21 @@ def start_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.ra
     rows = sample_rows(features, weights)
     row_weights = weights[rows] if len(rows) == len(x) else np.ones(len(rows))
     return cluster_emission(blank, x[rows], features[rows], row_weights, rng)
+
+
+def named_emission(emission: Record, x: Floats, panel: Panel, labels: AnyArray) -> Record:
+    """The same states in the order in which they best explain the rows whose states are known.
+
+    A start finds states without names; a row known to be in one of several speaks for each of them alike.
+    """
+    allowed = panel.allowed_states(labels)
+    if allowed is None or emission.is_direct:
+        return emission
+    told = ~allowed.all(axis=1)
+    shares = allowed[told] / allowed[told].sum(axis=1, keepdims=True)
+    shares *= np.repeat(panel.weights, panel.lengths)[told, None]
+    cost = np.minimum(emission.cost(x[told], np.ones(len(emission.columns))), LARGEST_COST)
+    return emission.take(linear_sum_assignment(shares.T @ cost)[1])
 
 
 def row_features(blank: Record, x: Floats, panel: Panel) -> Floats:

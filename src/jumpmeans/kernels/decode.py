@@ -3,6 +3,10 @@
 One sequence at a time, times relative to the start of its window. Rows are observations;
 a jump is a time plus the first row that belongs to the new state, so rows are assigned by
 index and never by comparing times.
+
+How rows were seen (`kinds`) decides where jumps may be. The gap before a TRANSITION or a HELD row is barred: it has no
+candidates. A TRANSITION has one at its very time, so has an ENTRY, which no path passes without jumping there: all
+dwells end, and the queues begin anew. So the argument by which later starts overtake earlier ones needs no change.
 """
 
 from typing import Any, NamedTuple
@@ -11,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from ..jit import JIT
+from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from ..model.objective import complete_cost, running_cost
 
 # Observation costs run up to this before they are charged to the starts that ran them up.
@@ -35,20 +40,30 @@ def _append(cand_time, cand_row, n, lo, hi, time, row):
     return n
 
 
+@njit(inline="always", **JIT)
+def _pin(cand_time, cand_row, n, time, row):
+    """Add the candidate at the time of a row itself, also where the row before it has the same time."""
+    if n == 0 or cand_time[n - 1] < time or cand_row[n - 1] < row:
+        cand_time[n] = time
+        cand_row[n] = row
+        n += 1
+    return n
+
+
 @njit(**JIT)
-def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap, beam, cand_time, cand_row):
+def place_candidates(tau, seen, kinds, end, jump_time, jump_row, n_jumps, base, per_gap, beam, cand_time, cand_row):
     """Candidate jump times of one sequence: the current jumps, and fresh ones in the gaps between rows.
 
     Exact search puts `base` candidates into each gap, spread evenly, less one for every jump that is there.
     Beam search does so in gaps without a jump, and elsewhere puts a fresh candidate into every piece that
     the current jumps cut the gap into: jumps are created where jumps are, and unused ones vanish.
     A stretch between two observations (seen, (L,) bool; the rows between are blank) of m gaps never holds more than
-    m `per_gap` candidates.
+    m `per_gap` candidates, those at a TRANSITION or an ENTRY (kinds, (L,)) apart.
 
     Returns
     -------
     n : int
-        Number of candidates written to cand_time (OUT, increasing) and cand_row (OUT).
+        Number of candidates written to cand_time (OUT, increasing but for rows of one time) and cand_row (OUT).
     """
     L = tau.shape[0]
     n = 0
@@ -69,17 +84,27 @@ def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap
             while i < n_jumps and jump_row[i] <= last:
                 i += 1
                 budget -= 1
+            if last < L and i > k and kinds[last] != SNAPSHOT and jump_time[i - 1] >= tau[last]:
+                budget += 1  # the jump at the row itself has room of its own
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < L else end
         first = k
         while k < n_jumps and jump_row[k] == row:
             k += 1
-        if hi <= lo:
+        kind = kinds[row] if row < L else SNAPSHOT
+        if kind == TRANSITION or kind == HELD:
+            if kind == TRANSITION:
+                n = _pin(cand_time, cand_row, n, hi, row)
             continue
-        here = k - first
-        if beam and here > 0:
+        own = k  # of the jumps in this gap, the one at an ENTRY is added last
+        if kind == ENTRY and own > first and jump_time[own - 1] >= hi:
+            own -= 1
+        here = own - first
+        if hi <= lo:
+            pass
+        elif beam and here > 0:
             left = lo
-            for i in range(first, k):
+            for i in range(first, own):
                 if budget > 0:
                     n = _append(cand_time, cand_row, n, lo, jump_time[i], left + 0.5 * (jump_time[i] - left), row)
                     budget -= 1
@@ -88,27 +113,31 @@ def place_candidates(tau, seen, end, jump_time, jump_row, n_jumps, base, per_gap
             if budget > 0 and left < hi:
                 n = _append(cand_time, cand_row, n, left, hi, left + 0.5 * (hi - left), row)
                 budget -= 1
-            continue
-        fresh = max(min(base - here, budget), 0)
-        budget -= fresh
-        step = (hi - lo) / (fresh + 1)
-        i = first
-        for f in range(1, fresh + 1):
-            time = lo + f * step
-            while i < k and jump_time[i] <= time:
+        else:
+            fresh = max(min(base - here, budget), 0)
+            budget -= fresh
+            step = (hi - lo) / (fresh + 1)
+            i = first
+            for f in range(1, fresh + 1):
+                time = lo + f * step
+                while i < own and jump_time[i] <= time:
+                    n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
+                    i += 1
+                bound = jump_time[i] if i < own else hi
+                n = _append(cand_time, cand_row, n, lo, bound, min(time, bound), row)
+            while i < own:
                 n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
                 i += 1
-            bound = jump_time[i] if i < k else hi
-            n = _append(cand_time, cand_row, n, lo, bound, min(time, bound), row)
-        while i < k:
-            n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
-            i += 1
+        if kind == ENTRY:
+            n = _pin(cand_time, cand_row, n, hi, row)
     return n
 
 
 @njit(**JIT)
-def spread_candidates(tau, end, cand_time, cand_row):
+def spread_candidates(tau, kinds, end, cand_time, cand_row):
     """SPREAD candidates in each gap, from just behind its start to its end, for a search of one jump a gap.
+
+    The one jump of a gap before a TRANSITION or an ENTRY is at that row.
 
     Returns their number; written to cand_time, cand_row (OUT).
     """
@@ -116,7 +145,10 @@ def spread_candidates(tau, end, cand_time, cand_row):
     for row in range(tau.shape[0] + 1):
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < tau.shape[0] else end
-        if hi <= lo:
+        kind = kinds[row] if row < tau.shape[0] else SNAPSHOT
+        if kind == TRANSITION or kind == ENTRY:
+            n = _pin(cand_time, cand_row, n, hi, row)
+        if hi <= lo or kind != SNAPSHOT:
             continue
         for share in SHARES:
             n = _append(cand_time, cand_row, n, lo, hi, lo + share * (hi - lo) if share < 1.0 else hi, row)
@@ -181,7 +213,7 @@ def widen(room):
 
 
 @njit(**JIT)
-def best_path(cost, end, lam, into, first_running, free_end, one_a_gap, n_cand, room):
+def best_path(cost, kinds, end, lam, into, first_running, free_end, one_a_gap, n_cand, room):
     """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)).
 
     For each state a queue holds the candidate starts that may still be the best one, oldest first.
@@ -192,6 +224,7 @@ def best_path(cost, end, lam, into, first_running, free_end, one_a_gap, n_cand, 
     Parameters
     ----------
     cost : (L, M) weighted observation costs, may be inf
+    kinds : (L,) how each row was seen; the last candidate before an ENTRY is at that row, and must be a jump
     end : length of the window
     lam : (M,) rates; 0 marks a state that cannot be left
     into : (M, M) cost of a jump into each state (row) from each (column), inf where forbidden and on the diagonal
@@ -318,13 +351,14 @@ def best_path(cost, end, lam, into, first_running, free_end, one_a_gap, n_cand, 
             else:
                 from_start[j, s] = start
             D[s] = d
-            # a state that cannot be left has no end of a dwell, but lives on
-            if d < np.inf or (lam[s] == 0.0 and n > 0):
+            # a state that cannot be left, or was entered at this instant, has no end of a dwell, but lives on
+            if d < np.inf or n > 0:
                 alive = True
         if at_end:
             break
+        forced = row < L and kinds[row] == ENTRY and (j + 1 == n_cand or cand_row[j + 1] != row)
         if not alive:
-            found[2] = row
+            found[2] = row + 1 if forced else row
             return np.inf
 
         for r in range(M):
@@ -337,6 +371,16 @@ def best_path(cost, end, lam, into, first_running, free_end, one_a_gap, n_cand, 
                     before = s
             W[waiting, r] = best
             from_state[j, r] = before
+        if forced:
+            alive = False
+            for s in range(M):
+                count[s] = 0
+                first[s] = np.inf
+                tail[s] = np.inf
+                alive = alive or W[waiting, s] < np.inf
+            if not alive:
+                found[2] = row + 1
+                return np.inf
         waiting += 1
 
     best = np.inf

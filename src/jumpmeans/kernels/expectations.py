@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
 from ..jit import JIT
-from ..kinds import SNAPSHOT
+from ..kinds import HELD, SNAPSHOT
 from .forward_backward import (
     FINE,
     NEGLIGIBLE,
     RADIX,
     _multiply,
+    arrive,
     carry,
-    cross,
-    exit_rates,
     filter_sequence,
     future_ratio,
+    hold,
     in_digits,
     is_barred,
     is_pinned,
@@ -192,13 +192,12 @@ def add_landing(a, b, t, weight, kind, lam, rate, B, table, R, before, work):
 
     before (M,): scratch.
     """
-    cross(a, t, kind, a, lam, rate, B, table, 0, before, work)
+    arrive(a, t, np.int8(HELD if is_barred(kind) else SNAPSHOT), lam, rate, B, table, before, work)
     for r in range(a.shape[0]):
         for s in range(a.shape[0]):
             if s != r:
                 R[r, s] += weight * before[r] * b[s]
-    land(b, kind, rate, B, 1, before)
-    b[:] = before
+    land(b, kind, rate, B, 1, work)
 
 
 def integrate_digits(rate, B, table, C, D, R):
@@ -266,11 +265,11 @@ def expect_block(
         Sequence and row that the process cannot produce; -1 if all went well.
     """
     # what is gathered by digits is summed up outside the kernel: its products of matrices can be interrupted
-    rate, B, table, n_terms = tables
+    rate, B, table, n_terms, lam = tables
     M = len(pi)
     C, D = np.zeros((table.shape[1], RADIX - 1, M, M)), np.zeros((n_terms, M, M))
     where, any_digits = gather_block(
-        tau, kinds, offsets, ends, weights, log_density, pi, rate, B, table, *eigen,
+        tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table, *eigen,
         posterior, log_lik, S, R, first_counts, C, D,
     )  # fmt: skip
     if any_digits and rate > 0.0:
@@ -280,13 +279,12 @@ def expect_block(
 
 @njit(**JIT)
 def gather_block(
-    tau, kinds, offsets, ends, weights, log_density, pi, rate, B, table,
+    tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table,
     use_eigen, eigenvalues, V, inverse_V, differences, inverses,
     posterior, log_lik, S, R, first_counts, C, D,
 ):  # fmt: skip
     """As `expect_block`, with the gaps that go by digits in C and D (OUT; see `add_by_digits`): where, and if any."""
     M = pi.shape[0]
-    lam = exit_rates(rate, B)
     n_digits = table.shape[1]
     room = 1
     for i in range(offsets.shape[0] - 1):
@@ -295,7 +293,7 @@ def gather_block(
     times, density, kept_kinds = np.empty(room), np.empty((room, M)), np.empty(room, np.int8)
     filtered, ahead = np.empty((room, M)), np.empty((room, M))
     ratio, back, ones = np.empty(M), np.empty(M), np.ones(M)
-    work, left = np.empty((3, M)), np.empty((n_digits + 1, M))
+    work, left = np.empty((2, M)), np.empty((n_digits + 1, M))
     x, y, e = np.empty(M), np.empty(M), np.empty(M, np.complex128)
     any_digits = False
     cover = largest_gap(n_digits) / FINE / rate if rate > 0.0 else np.inf
@@ -323,7 +321,7 @@ def gather_block(
             a = filtered[k - 1] if k > 0 else pi
             b = ones
             largest = 1.0
-            kind = SNAPSHOT
+            kind = np.int8(SNAPSHOT)
             if k < n:
                 b = ratio
                 future_ratio(filtered[k], ahead[k], ratio)
@@ -340,7 +338,7 @@ def gather_block(
                     add_landing(a, ratio, t, w, kind, lam, rate, B, table, R, back, work)
                     largest = ratio.max()
             if is_barred(kind):
-                cross(b, t, kind, a, lam, rate, B, table, 1, back, work)
+                hold(b, t, lam, a, back)
             elif t > 0.0:
                 by_eigen = use_eigen and largest <= LARGEST_B and rate * t <= LONGEST
                 if by_eigen:

@@ -8,8 +8,8 @@ then reached its limit (the stationary law; with absorbing states, where each st
 
 How a row was seen (`kinds`) says two things of the way to it. The gap before it is open, e^{Qt}, or barred, where the
 state holds: diag(e^{-λt}). At the row itself nothing happens (I), a jump must happen (N, which is Q without its
-diagonal), or one may (I + N). `cross` and `land` are these two, and `arrive` and `look_back` both in turn, forward
-and backward: all that speaks of probabilities goes by them.
+diagonal), or one may (I + N). `arrive` takes a vector that way, `look_back` takes one back: all that speaks of
+probabilities goes by them.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from numba import njit
 
 from ..arrays import Floats
 from ..jit import JIT
-from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
+from ..kinds import ENTRY, HELD, TRANSITION
 
 RADIX = 16
 FINE = 4096.0
@@ -32,8 +32,8 @@ NEGLIGIBLE = 1e-17
 LARGEST_TABLE = 2**29
 
 
-def power_tables(Q: Floats, longest: float) -> tuple[float, Floats, Floats, int]:
-    """Stored powers for gaps up to `longest`: Λ, B = I + Q/Λ, table[k, d - 1] = e^{Q d 16^k / (4096 Λ)}, n_terms.
+def power_tables(Q: Floats, longest: float) -> tuple[float, Floats, Floats, int, Floats]:
+    """Stored powers for gaps up to `longest`: Λ, B = I + Q/Λ, table[k, d - 1] = e^{Q d 16^k / (4096 Λ)}, n_terms, λ.
 
     Both B and the table come as pairs, the second one transposed, so that products run along rows. n_terms is the
     number of events of uniformization within 1/(4096 Λ) that any path from state to state and on may need.
@@ -71,7 +71,7 @@ def power_tables(Q: Floats, longest: float) -> tuple[float, Floats, Floats, int]
     for k, level in enumerate(levels):
         table[0, k] = level
         table[1, k] = level.transpose(0, 2, 1)
-    return rate, B, table, n_terms
+    return rate, B, table, n_terms, -np.diag(Q)
 
 
 def _check_size(M, n_digits):
@@ -171,18 +171,6 @@ def carry(v, t, rate, B, table, side, out, work):
                 break
 
 
-@njit(**JIT)
-def exit_rates(rate, B):
-    """(M,) λ of each state; sums of what is off the diagonal, which keep their digits."""
-    M = B.shape[1]
-    lam = np.zeros(M)
-    for r in range(M):
-        for s in range(M):
-            if s != r:
-                lam[r] += rate * B[0, r, s]
-    return lam
-
-
 @njit(inline="always", **JIT)
 def is_barred(kind):
     """Whether the state holds over the gap before such a row."""
@@ -196,65 +184,62 @@ def is_pinned(kind):
 
 
 @njit(**JIT)
-def cross(v, t, kind, possible, lam, rate, B, table, side, out, work):
-    """V carried across the gap t before a row of some kind, OUT.
+def hold(v, t, lam, possible, out):
+    """V weighed by the chances to hold over a gap t, (M,) OUT.
 
-    The chance to hold over a long gap may be below what a float can hold: that of the likeliest state which
-    `possible` (M,) admits is left out. Returns its logarithm.
+    Over a long gap these may be below what a float can hold: that of the slowest state which `possible` (M,) admits is
+    left out. Returns its logarithm.
     """
-    if not is_barred(kind):
-        carry(v, t, rate, B, table, side, out, work)
-        return 0.0
     least = np.inf
     for s in range(v.shape[0]):
-        out[s] = 0.0
         if v[s] > 0.0 and possible[s] > 0.0:
             least = min(least, lam[s])
     for s in range(v.shape[0]):
-        if v[s] > 0.0 and possible[s] > 0.0:
-            out[s] = v[s] * np.exp((least - lam[s]) * t)
+        out[s] = v[s] * np.exp((least - lam[s]) * t) if v[s] > 0.0 and possible[s] > 0.0 else 0.0
     return -least * t if least < np.inf else 0.0
 
 
 @njit(**JIT)
-def land(v, kind, rate, B, side, out):
-    """V taken from just before a row of some kind to just after it (side 0), or what follows it back (side 1), OUT."""
+def land(v, kind, rate, B, side, work):
+    """Take v (M,), in place, from just before a pinned row to just after it (side 0), or the future's word back (1)."""
     M = v.shape[0]
+    before = work[0]
     for s in range(M):
-        out[s] = 0.0 if kind == ENTRY else v[s]
-    if is_pinned(kind):
-        for r in range(M):
-            if v[r] > 0.0:
-                for s in range(M):
-                    if s != r:
-                        out[s] += v[r] * (rate * B[side, r, s])
+        before[s] = v[s]
+        if kind == ENTRY:
+            v[s] = 0.0
+    for r in range(M):
+        if before[r] > 0.0:
+            for s in range(M):
+                if s != r:
+                    v[s] += before[r] * (rate * B[side, r, s])
 
 
 @njit(**JIT)
 def arrive(v, t, kind, lam, rate, B, table, out, work):
-    """State probabilities v brought to the next row, OUT, t later; returns the logarithm of what is left out of them.
-
-    work : (3, M) scratch.
-    """
-    if kind == SNAPSHOT:
+    """State probabilities v brought to a row t later, OUT; returns the logarithm of what is left out of them."""
+    shift = 0.0
+    if is_barred(kind):
+        shift = hold(v, t, lam, v, out)
+    else:
         carry(v, t, rate, B, table, 0, out, work)
-        return 0.0
-    shift = cross(v, t, kind, v, lam, rate, B, table, 0, work[2], work)
-    land(work[2], kind, rate, B, 0, out)
+    if is_pinned(kind):
+        land(out, kind, rate, B, 0, work)
     return shift
 
 
 @njit(**JIT)
 def look_back(v, t, kind, possible, lam, rate, B, table, out, work):
-    """What the future says of each state at a row, v, brought back to the row before, OUT, up to a factor.
+    """What the future says of each state at a row, v, brought back over the gap t before it, OUT, up to a factor.
 
-    possible : (M,) 0 for states that are none there; work : (3, M) scratch.
+    v is used up; possible : (M,) 0 for what is no state at the beginning of the gap.
     """
-    if kind == SNAPSHOT:
-        carry(v, t, rate, B, table, 1, out, work)
+    if is_pinned(kind):
+        land(v, kind, rate, B, 1, work)
+    if is_barred(kind):
+        hold(v, t, lam, possible, out)
     else:
-        land(v, kind, rate, B, 1, work[2])
-        cross(work[2], t, kind, possible, lam, rate, B, table, 1, out, work)
+        carry(v, t, rate, B, table, 1, out, work)
 
 
 @njit(**JIT)
@@ -268,14 +253,9 @@ def filter_sequence(tau, kinds, log_density, pi, lam, rate, B, table, filtered, 
     total = 0.0
     for row in range(L):
         a = ahead[row]
-        if row > 0:
-            t = tau[row] - tau[row - 1]
-            total += arrive(filtered[row - 1], t, kinds[row], lam, rate, B, table, a, work)
-        elif tau[0] > 0.0 or kinds[0] != SNAPSHOT:
-            total += arrive(pi, tau[0], kinds[0], lam, rate, B, table, a, work)
-        else:
-            for s in range(M):
-                a[s] = pi[s]
+        before = filtered[row - 1] if row > 0 else pi
+        t = tau[row] - (tau[row - 1] if row > 0 else 0.0)
+        total += arrive(before, t, kinds[row], lam, rate, B, table, a, work)
         top = -np.inf
         for s in range(M):
             if a[s] > 0.0:
@@ -340,8 +320,7 @@ def smooth_block(tau, kinds, offsets, log_density, pi, tables, posterior, log_li
     where : (2,) int
         Sequence and row (within it) that the process cannot produce; -1 if all went well.
     """
-    rate, B, table = tables[:3]
-    lam = exit_rates(rate, B)
+    rate, B, table, _, lam = tables
     M = pi.shape[0]
     room = 1
     for i in range(offsets.shape[0] - 1):
@@ -349,7 +328,7 @@ def smooth_block(tau, kinds, offsets, log_density, pi, tables, posterior, log_li
     ahead = np.empty((room, M))
     ratio = np.empty(M)
     back = np.empty(M)
-    work = np.empty((3, M))
+    work = np.empty((2, M))
     where = np.full(2, -1, np.int64)
     for i in range(offsets.shape[0] - 1):
         first, last = offsets[i], offsets[i + 1]

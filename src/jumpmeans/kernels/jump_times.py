@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from ..jit import JIT
+from ..kinds import ENTRY, TRANSITION
 
 TOLERANCE = 1e-10
 MAX_NEWTON = 60
@@ -170,12 +171,22 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
     return residual
 
 
+@njit(inline="always", **JIT)
+def at_row(rows, k, n, kinds):
+    """Whether jump k is at the very time of its row: any into a TRANSITION, the last of those before an ENTRY."""
+    row = rows[k]
+    if row >= kinds.shape[0]:
+        return False
+    return kinds[row] == TRANSITION or (kinds[row] == ENTRY and (k == n - 1 or rows[k + 1] != row))
+
+
 @njit(**JIT)
-def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, work, free_end=False):
+def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, first_running, work, free_end=False):
     """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; the states stay.
 
     A jump stays between the observations around it; blank rows (not seen, (L,) bool) do not hold it, and
-    rows (IN, OUT) follows where it passes some. work : (8, >= n) scratch; free_end : the running dwell costs nothing.
+    rows (IN, OUT) follows where it passes some. Jumps at a TRANSITION or an ENTRY (kinds, (L,)) are at its time.
+    work : (8, >= n) scratch; free_end : the running dwell costs nothing.
 
     Returns the KKT residual: largest projected gradient relative to its terms.
     """
@@ -186,6 +197,11 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
     last_rate = 0.0 if free_end else lam[states[K]]  # at rate 0 a running dwell is free, however long
     low, high = work[0], work[1]
     for k in range(1, n):
+        if at_row(rows, k, n, kinds):
+            low[k] = tau[rows[k]]
+            high[k] = tau[rows[k]]
+            starts[k] = tau[rows[k]]
+            continue
         before = rows[k] - 1
         while before >= 0 and not seen[before]:
             before -= 1
@@ -219,7 +235,7 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
         residual = 0.0
         for k in range(1, n):
             g = slope[k - 1] - slope[k]
-            pinned = (starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)
+            pinned = low[k] >= high[k] or (starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)
             grad[k] = g
             diag[k] = -1.0 if pinned else curve[k - 1] + curve[k]
             if not pinned:
@@ -268,6 +284,8 @@ def place_jumps(states, starts, rows, n, tau, seen, end, lam, first_running, wor
     if residual > GOOD_ENOUGH:
         residual = _work_through(states, starts, n, end, lam, first_running, work, last_rate)
     for k in range(1, n):
+        if at_row(rows, k, n, kinds):
+            continue
         while rows[k] > 0 and tau[rows[k] - 1] >= starts[k] and not seen[rows[k] - 1]:
             rows[k] -= 1
         while rows[k] < L and tau[rows[k]] < starts[k] and not seen[rows[k]]:

@@ -24,10 +24,9 @@ from ..jit import JIT
 from ..kinds import ENTRY, HELD, SNAPSHOT
 from .forward_backward import (
     carry,
-    cross,
-    exit_rates,
     filter_sequence,
     future_ratio,
+    hold,
     is_barred,
     is_pinned,
     land,
@@ -119,9 +118,8 @@ def _carry_scaled(v, t, rate, B, table, side, out, work):
 def _future(kind, posterior, ahead, rate, B, word, work):
     """What the future says of each state just before a row of some kind, (M,) OUT, up to a common factor."""
     future_ratio(posterior, ahead, word)
-    if kind != SNAPSHOT:
-        work[0] = word
-        land(work[0], kind, rate, B, 1, word)
+    if is_pinned(kind):
+        land(word, kind, rate, B, 1, work)
 
 
 @njit(inline="always", **JIT)
@@ -160,7 +158,7 @@ def search_sequence(
     for row in range(L + 1):
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < L else end
-        kind = kinds[row] if row < L else SNAPSHOT
+        kind = kinds[row] if row < L else np.int8(SNAPSHOT)
         # at its end, a gap has room for a jump, unless the next row is of the same instant and has one itself
         may_jump = row < L and kind != HELD and not (kind == SNAPSHOT and row + 1 < L and tau[row + 1] == hi)
         may_stay = kind != ENTRY
@@ -179,7 +177,7 @@ def search_sequence(
                 behind[n_cells] = 1.0
             v[:] = filtered[row - 1] if row > 0 else pi
             if barred:
-                cross(behind[1], hi - lo, kind, v, lam, rate, B, table, 1, behind[0], work)
+                hold(behind[1], hi - lo, lam, v, behind[0])
             else:
                 for k in range(n_cells - 1, -1, -1):
                     _carry_scaled(behind[k + 1], edges[k + 1] - edges[k], rate, B, table, 1, behind[k], work)
@@ -276,8 +274,7 @@ def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices
     row_states : (n,)
     cost : (S,) expected time in the wrong state plus the price of the jumps, on the grid
     """
-    rate, B, table = tables[:3]
-    lam = exit_rates(rate, B)
+    rate, B, table, _, lam = tables
     M = pi.shape[0]
     S = ends.shape[0]
     least = max(LEAST_CELLS, CELLS_PER_JUMP * jumps_needed)
@@ -297,7 +294,7 @@ def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices
     point_time, point_row = np.empty(most_points), np.empty(most_points, np.int64)
     edges, behind = np.empty(most_cells + 1), np.empty((most_cells + 1, M))
     jump_points = np.empty(most_points, np.int64)
-    work, ratio, back, left, p = np.empty((3, M)), np.empty(M), np.empty(M), np.empty(M), np.empty(M)
+    work, ratio, back, left, p = np.empty((2, M)), np.empty(M), np.empty(M), np.empty(M), np.empty(M)
 
     where = np.full(2, -1, np.int64)
     counts, cost = np.zeros(S, np.int64), np.zeros(S)

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from ..jit import JIT
+from ..kinds import SNAPSHOT
 from ..model.objective import complete_cost, running_cost
 from .decode import QUEUE, SPREAD, best_path, make_room, place_candidates, spread_candidates, trace_back, widen
 from .jump_times import place_jumps
@@ -24,6 +25,7 @@ class Task(NamedTuple):
 
     tau: Any
     seen: Any
+    kinds: Any
     end: float
     cost: Any
     lam: Any
@@ -55,8 +57,9 @@ def decode(task, one_a_gap, n_cand, room):
     """Cost of the best path through the candidates, which is left in `room` (OUT)."""
     while True:
         value = best_path(
-            task.cost, task.end, task.lam, task.into, task.first_running, task.free_end, one_a_gap, n_cand, room
-        )
+            task.cost, task.kinds, task.end, task.lam, task.into, task.first_running, task.free_end, one_a_gap, n_cand,
+            room,
+        )  # fmt: skip
         if value != -np.inf:
             return value
         room = widen(room)
@@ -67,8 +70,9 @@ def take_path(task, room, work, states, starts, rows):
     """The best path in `room` as dwells (OUT), with its jumps at their best places; returns their number."""
     n = trace_back(room, states, starts, rows)
     place_jumps(
-        states, starts, rows, n, task.tau, task.seen, task.end, task.lam, task.first_running, work, task.free_end
-    )
+        states, starts, rows, n, task.tau, task.seen, task.kinds, task.end, task.lam, task.first_running, work,
+        task.free_end,
+    )  # fmt: skip
     return n
 
 
@@ -81,7 +85,7 @@ def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, wor
     before = np.inf
     for _ in range(rounds):
         n_cand = place_candidates(
-            task.tau, task.seen, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
+            task.tau, task.seen, task.kinds, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
             room.cand_time, room.cand_row,
         )  # fmt: skip
         value = decode(task, np.bool_(False), n_cand, room)
@@ -100,7 +104,7 @@ def one_a_gap(task, spread, rounds, states, starts, rows, room, work):
     if not spread:
         one = np.int64(1)  # a plain 1 would be a type of its own, and all compiled twice
         return settle(task, one, one, np.bool_(False), rounds, states, starts, rows, one, room, work)
-    n_cand = spread_candidates(task.tau, task.end, room.cand_time, room.cand_row)
+    n_cand = spread_candidates(task.tau, task.kinds, task.end, room.cand_time, room.cand_row)
     if decode(task, np.bool_(True), n_cand, room) == np.inf:
         return 0
     return take_path(task, room, work, states, starts, rows)
@@ -108,7 +112,7 @@ def one_a_gap(task, spread, rounds, states, starts, rows, room, work):
 
 @njit(**JIT)
 def sweep_block(
-    tau, seen, offsets, ends, weights, cost, lam, X, search,
+    tau, seen, kinds, offsets, ends, weights, cost, lam, X, search,
     old_offsets, old_states, old_starts, old_rows,
     dwell_offsets, states, starts, rows,
     row_states, exits, time, log_time, jumps, run_state, run_time,
@@ -117,7 +121,8 @@ def sweep_block(
 
     Parameters
     ----------
-    tau : (n,) row times relative to the window of each sequence; seen : (n,) bool, row holds an observation
+    tau : (n,) row times relative to the window of each sequence; seen : (n,) bool, row holds an observation, and no
+        jump passes it; kinds : (n,) how each row was seen
     offsets : (S + 1,) rows of each sequence
     ends, weights : (S,) window lengths and sequence weights
     cost : (n, M), lam : (M,) as in `best_path`; X : (M, M) cost of a jump from each state (row) into each
@@ -138,9 +143,14 @@ def sweep_block(
     S = ends.shape[0]
     M = lam.shape[0]
     gaps = 1
+    most = 1 + per_gap
     for i in range(S):
-        gaps = max(gaps, offsets[i + 1] - offsets[i] + 1)
-    most = 1 + per_gap * gaps
+        own = offsets[i + 1] - offsets[i] + 1
+        gaps = max(gaps, own)
+        pinned = 0
+        for row in range(offsets[i], offsets[i + 1]):
+            pinned += kinds[row] != SNAPSHOT
+        most = max(most, 1 + per_gap * own + pinned)
     room = make_room(max(most, SPREAD * gaps) if rounds > 1 else most, M, QUEUE)
     into = X.T.copy()
     work = np.empty((8, most))
@@ -150,7 +160,10 @@ def sweep_block(
     at = 0
     for i in range(S):
         first, last = offsets[i], offsets[i + 1]
-        task = Task(tau[first:last], seen[first:last], ends[i], cost[first:last], lam, into, first_running, free_end)
+        task = Task(
+            tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last], lam, into, first_running,
+            free_end,
+        )  # fmt: skip
         a = old_offsets[i]
         n = old_offsets[i + 1] - a
         for k in range(n):

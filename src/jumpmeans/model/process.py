@@ -9,16 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..arrays import AnyArray, Bools, Floats, Ints
+from ..arrays import AnyArray, Bools, Floats, Ints, read_floats
 from ..data.table import Table
 from ..emissions import Column, Direct, Record, as_record
+from .answers import Answers
 
 # A diagonal of a rate matrix in print may differ from minus the sum of its row by so much of it.
 ROUNDING_IN_PRINT = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Process:
+class Process(Answers):
     """A Markov jump process with observations.
 
     Parameters
@@ -58,7 +59,7 @@ class Process:
     states: AnyArray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        rates = np.atleast_1d(_floats("rates", self.rates))
+        rates = np.atleast_1d(read_floats("rates", self.rates))
         if rates.ndim > 1:
             raise ValueError(
                 f"rates must be one number for each state, got shape {rates.shape}; "
@@ -71,9 +72,9 @@ class Process:
         _require(rates, np.isfinite(rates) & (rates >= 0), "rates must be finite and >= 0", states)
         if self.transition_probs is None:
             raise ValueError(f"transition_probs must be given, a table of shape {(M, M)} with zero diagonal, got None.")
-        P = _floats("transition_probs", self.transition_probs)
+        P = read_floats("transition_probs", self.transition_probs)
         _check_chain(P, rates, states)
-        pi = np.full(M, 1.0 / M) if self.initial_probs is None else _floats("initial_probs", self.initial_probs)
+        pi = np.full(M, 1.0 / M) if self.initial_probs is None else read_floats("initial_probs", self.initial_probs)
         if pi.shape != (M,) or not np.all((pi >= 0) & (pi < 2)) or not np.isclose(pi.sum(), 1.0):
             raise ValueError(f"initial_probs must be {M} probabilities that sum to 1, got {reprlib.repr(pi.tolist())}.")
         record = _record(self.emission, states)
@@ -113,7 +114,7 @@ class Process:
         elif isinstance(generator, Table):
             named, Q = generator.rows, generator.values.copy()
         else:
-            named, Q = None, _floats("generator", generator)
+            named, Q = None, read_floats("generator", generator)
         if named is not None and states is not None:
             raise ValueError(
                 f"states must be left out where the generator names them, got {reprlib.repr(states)} beside "
@@ -138,43 +139,6 @@ class Process:
         P = Q / np.where(rates > 0, rates, 1.0)[:, None]
         return cls(rates, P, initial_probs, emission, labels)
 
-    @property
-    def rate_matrix(self) -> Floats:
-        """Q, (M, M): exit rates times jump probabilities, rows summing to 0."""
-        Q = self.rates[:, None] * self.transition_probs
-        np.fill_diagonal(Q, 0.0 - Q.sum(axis=1))  # 0, not -0, for an absorbing state
-        return Q
-
-    def generator(self, time_unit: str | None = None) -> Table:
-        """Q with its labels: the rate of each move, and minus the exit rate on the diagonal.
-
-        Parameters
-        ----------
-        time_unit : str, optional
-            Unit of time to show, such as "year".
-        """
-        unit = None if time_unit is None else f"1/{time_unit}"
-        return Table(self.rate_matrix, self.states, self.states, "from", "to", "rate of each move", unit)
-
-    def sojourn(self, time_unit: str | None = None) -> Table:
-        """Mean dwell of each state, 1/λ: how long a visit lasts; infinite for an absorbing state.
-
-        Parameters
-        ----------
-        time_unit : str, optional
-            Unit of time to show, such as "year".
-        """
-        with np.errstate(divide="ignore", over="ignore"):
-            mean = 1.0 / self.rates
-        return Table(
-            mean[:, None], self.states, np.array(["mean"]), "state", "dwell", "time in a state, each visit", time_unit
-        )
-
-    def next_state(self) -> Table:
-        """P with its labels: where a jump leads. A row of an absorbing state is 0."""
-        P = np.where(self.rates[:, None] > 0, self.transition_probs, 0.0)
-        return Table(P, self.states, self.states, "from", "to", "probability of the next state")
-
     def take(self, order: Ints) -> Process:
         """The same process with state order[i] in place i."""
         return Process(
@@ -187,14 +151,6 @@ class Process:
 
 
 # ------------------------------------------------------------------------------------------------- checks
-
-
-def _floats(name: str, value: Any) -> Floats:
-    """A copy of numbers; anything else is refused."""
-    try:
-        return np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be numbers, in rows of one length, got {reprlib.repr(value)}.") from None
 
 
 def _labels(states: Any, M: int) -> AnyArray:
@@ -268,5 +224,5 @@ def _read_moves(moves: Mapping[Any, Any]) -> tuple[AnyArray, Floats]:
     Q = np.zeros((len(named), len(named)))
     for source, targets in moves.items():
         for target, rate in targets.items():
-            Q[named.index(source), named.index(target)] = _floats("rates of moves", rate)
+            Q[named.index(source), named.index(target)] = read_floats("rates of moves", rate)
     return np.array(named), Q

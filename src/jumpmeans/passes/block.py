@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import AnyArray, Bools, Codes, Floats, Ints
-from ..kinds import SNAPSHOT
+from ..kinds import HELD, SNAPSHOT, TRANSITION
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
 
 
-class NoPathError(Exception):
-    """Internal: sequence `sequence` of the panel has no path of finite cost; it dies at `row` (within the sequence)."""
+# A row that costs more than this in every state is one that none can show: a few of them would sum to infinity.
+LARGEST_COST = 1e290
 
-    def __init__(self, sequence: int, row: int) -> None:
-        super().__init__(sequence, row)
-        self.sequence, self.row = sequence, row
+
+class NoPathError(Exception):
+    """Internal: sequence `sequence` of the panel has no path of finite cost; it dies at `row` (within the sequence).
+
+    shown : whether some state can show that row, so that it is the moves that are missing.
+    """
+
+    def __init__(self, sequence: int, row: int, shown: bool = True) -> None:
+        super().__init__(sequence, row, shown)
+        self.sequence, self.row, self.shown = sequence, row, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +136,18 @@ class Block:
             kinds[opening[self.tau[opening] == 0.0]] = SNAPSHOT
         return kinds
 
+    @cached_property
+    def holds(self) -> Bools:
+        """(n,) whether no jump is moved past a row: it was seen, tells of its state or of a move, or bars a gap."""
+        holds = self.seen
+        if self.allowed is not None:
+            holds = holds | ~self.allowed.all(axis=1)
+        if self.kinds is not None:
+            barred = np.append(np.isin(self.row_kinds, (TRANSITION, HELD))[1:], False)
+            barred[self.offsets[1:] - 1] = False
+            holds = holds | (self.row_kinds != SNAPSHOT) | barred
+        return holds
+
     def admitted(self, log_density: Floats) -> Floats:
         """Log-densities (n, M) of the values, -inf in the states that a row does not allow."""
         return log_density if self.allowed is None else np.where(self.allowed, log_density, -np.inf)
@@ -153,8 +172,12 @@ class Block:
         first, last = self.tau[self.offsets[:-1]], self.tau[self.offsets[1:] - 1]
         return np.diff(self.offsets) - 1 + (first > 0) + (last < self.ends)
 
-    def no_path(self, sequence: int, row: int) -> NoPathError:
-        """What to raise when a sequence of this block has no path."""
+    def no_path(self, sequence: int, row: int, cost: Floats) -> NoPathError:
+        """What to raise when a sequence of this block has no path; cost (n, M) of each row in each state."""
+        least = cost[self.offsets[sequence] : self.offsets[sequence + 1]].min(axis=1)
+        beyond = np.flatnonzero(~(least < LARGEST_COST))
+        if len(beyond):
+            return NoPathError(self.first + int(sequence), int(beyond[0]), shown=False)
         return NoPathError(self.first + int(sequence), int(row))
 
 

@@ -81,5 +81,5 @@ def draw(block: Block, paths: Paths, process: Process, fresh: bool) -> tuple[Pat
         row_states, jumps, time, first,
     )  # fmt: skip
     if where[0] >= 0:
-        raise block.no_path(where[0], where[1])
+        raise block.no_path(where[0], where[1], -log_density)
     return Paths(Dwells(*dwells), rng), Drawn(jumps, time, first, row_states)

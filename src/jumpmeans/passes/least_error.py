@@ -16,11 +16,11 @@ def err_least(block: Block, _: None, propagator: Propagator, prices: Floats, jum
     prices (M, M) of the jumps, in units of time; a gap has room for so many `jumps` at least.
     """
     process = propagator.process
+    log_density = process.emission.unit_log_density(block.x)
     where, counts, states, starts, rows, _, _ = least_error_block(
-        block.tau, block.row_kinds, block.offsets, block.ends,
-        block.admitted(process.emission.unit_log_density(block.x)), process.initial_probs,
+        block.tau, block.row_kinds, block.offsets, block.ends, block.admitted(log_density), process.initial_probs,
         propagator.tables, prices, jumps,
     )  # fmt: skip
     if where[0] >= 0:
-        raise block.no_path(where[0], where[1])
+        raise block.no_path(where[0], where[1], -log_density)
     return Dwells(np.concatenate([[0], np.cumsum(counts)]), states, starts, rows), None

@@ -18,6 +18,7 @@ from .block import Block, Dwells
 from .draw import Drawn, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
+from .online import decode_online
 from .smooth import Expected, agree, expect, smooth, weigh
 from .sweep import Search, blank, sweep
 
@@ -63,6 +64,11 @@ class Sequences:
     def decode(self, params: Params, prices: Prices, search: Search) -> tuple[Any, Stats]:
         """Best trajectories from the parameters alone."""
         return self.sweep(self.no_jumps(), params, prices, search)
+
+    def decode_online(self, params: Params, prices: Prices, search: Search) -> Any:
+        """Best trajectories whose jumps stay where a decoder that goes row by row would put them."""
+        costs = jump_costs(params.transition_probs, prices.transition)
+        return self.held.run(decode_online, None, params, costs, prices, search)[0]
 
     def _propagator(self, process: Process) -> Propagator:
         return Propagator.of(process, self.longest_gap)

@@ -40,13 +40,14 @@ class Expected(NamedTuple):
 def posterior_of(block: Block, propagator: Propagator) -> tuple[Floats, Floats]:
     """Posterior (n, M) of the rows of a block, and log-likelihood (S,) of its sequences."""
     process = propagator.process
+    log_density = process.emission.unit_log_density(block.x)
     posterior, log_lik = np.empty((len(block.tau), len(process.rates))), np.zeros(block.n_sequences)
     where = smooth_block(
-        block.tau, block.row_kinds, block.offsets, block.admitted(process.emission.unit_log_density(block.x)),
-        process.initial_probs, propagator.tables, posterior, log_lik,
+        block.tau, block.row_kinds, block.offsets, block.admitted(log_density), process.initial_probs,
+        propagator.tables, posterior, log_lik,
     )  # fmt: skip
     if where[0] >= 0:
-        raise block.no_path(where[0], where[1])
+        raise block.no_path(where[0], where[1], -log_density)
     return posterior, log_lik - log_units(block, process)
 
 
@@ -76,16 +77,17 @@ def agree(block: Block, dwells: Dwells, propagator: Propagator) -> tuple[Dwells,
 def expect(block: Block, _: None, propagator: Propagator) -> tuple[None, Expected]:
     """The pass of an EM step: expected statistics."""
     process = propagator.process
+    log_density = process.emission.unit_log_density(block.x)
     M = len(process.rates)
     posterior, log_lik = np.empty((len(block.tau), M)), np.zeros(block.n_sequences)
     S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)
     where = expect_block(
         block.tau, block.row_kinds, block.offsets, block.ends, block.weights,
-        block.admitted(process.emission.unit_log_density(block.x)), process.initial_probs,
-        propagator.tables, propagator.eigen, posterior, log_lik, S, R, first,
+        block.admitted(log_density), process.initial_probs, propagator.tables, propagator.eigen,
+        posterior, log_lik, S, R, first,
     )  # fmt: skip
     if where[0] >= 0:
-        raise block.no_path(where[0], where[1])
+        raise block.no_path(where[0], where[1], -log_density)
     log_lik -= log_units(block, process)
     posterior *= block.row_weights[:, None]
     emission = process.emission.soft_stats(block.x, posterior)

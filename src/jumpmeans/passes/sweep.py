@@ -45,20 +45,22 @@ def sweep(
     `costs` (M, M) are those of the jumps.
     """
     M, S = params.emission.n_states, block.n_sequences
-    most = S + search.per_gap * int(block.gap_counts.sum())  # room for all dwells that there may be
+    # room for all dwells that there may be
+    most = S + search.per_gap * int(block.gap_counts.sum()) + np.count_nonzero(block.row_kinds)
     offsets, states = np.zeros(S + 1, np.int64), np.empty(most, np.int32)
     starts, rows = np.empty(most), np.empty(most, np.int32)
     row_states = np.empty(len(block.tau), np.int32)
     exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
     run_state, run_time = np.empty((S, 2), np.int32), np.empty((S, 2))
+    cost = params.emission.cost(block.x, prices.emission)
     where = sweep_block(
-        block.tau, block.seen, block.offsets, block.ends, block.weights,
-        params.emission.cost(block.x, prices.emission), params.rates, costs, tuple(search),
+        block.tau, block.holds, block.row_kinds, block.offsets, block.ends, block.weights,
+        cost if block.allowed is None else np.where(block.allowed, cost, np.inf), params.rates, costs, tuple(search),
         *dwells, offsets, states, starts, rows,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
     if where[0] >= 0:  # found after the row that no state could explain
-        raise block.no_path(where[0], where[1] - 1)
+        raise block.no_path(where[0], where[1] - 1, cost)
     n = offsets[-1]
     found = Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy())
     emission = params.emission.stats(block.x, row_states, block.row_weights)

@@ -1,0 +1,258 @@
+"""Answers of a fitted model: those of its process, in the panel's unit of time, and how likely a panel is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..arrays import AnyArray, Floats
+from ..data.deriving import from_first_seen
+from ..data.panel import Panel
+from ..data.table import Table
+from ..model.process import Process
+from ..model.structure import Structure
+from ..options import choice
+from . import outlook
+from .last_value import LastValue, compare_last_values
+
+FIRST = choice("estimated", "given")
+
+
+class ModelAnswers(BaseEstimator):  # type: ignore[misc]
+    """What every fitted model of a process answers; `Process` has the details of those that need no panel.
+
+    A `time_unit` left out is that of the fitted panel, where it is known: days for dates.
+    """
+
+    process_: Process
+    states_: AnyArray
+    _last_value_: LastValue
+
+    # ------------------------------------------------------------------------------------- of the process
+
+    def generator(self, time_unit: str | None = None) -> Table:
+        """Rate of each move; see `Process.generator`."""
+        return self._fitted().generator(self._unit(time_unit, plural=False))
+
+    def sojourn(self, time_unit: str | None = None) -> Table:
+        """Mean dwell of each state; see `Process.sojourn`."""
+        return self._fitted().sojourn(self._unit(time_unit))
+
+    def next_state(self) -> Table:
+        """Where a jump leads; see `Process.next_state`."""
+        return self._fitted().next_state()
+
+    def transition_matrix(self, t: float, time_unit: str | None = None) -> Table:
+        """Probability of each state a time t later; see `Process.transition_matrix`."""
+        return self._fitted().transition_matrix(t, self._unit(time_unit))
+
+    def total_time(self, t: float = np.inf, start: Any = None, time_unit: str | None = None) -> Table:
+        """Expected time in each state from 0 to t; see `Process.total_time`."""
+        return self._fitted().total_time(t, start, self._unit(time_unit))
+
+    def first_passage(self, target: Any, time_unit: str | None = None) -> Table:
+        """How soon a target is first reached; see `Process.first_passage`."""
+        return self._fitted().first_passage(target, self._unit(time_unit))
+
+    def survival(self, target: Any, times: Any, start: Any = None, time_unit: str | None = None) -> Table:
+        """Probability of not having been in the target; see `Process.survival`."""
+        return self._fitted().survival(target, times, start, self._unit(time_unit))
+
+    def stationary(self, start: Any = None) -> Table:
+        """Share of the time in each state in the long run; see `Process.stationary`."""
+        return self._fitted().stationary(start)
+
+    # ------------------------------------------------------------------------------------- of a panel
+
+    def forecast(self, panel: Any, at: Any = None, *, horizon: Any = None) -> outlook.Forecast:
+        """State probabilities, and what to expect to see, at times after the last row of each sequence.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+        at : (K,) times, {id: times} or pair (ids, times), optional
+            Times of the panel, dates if it has dates: the same for every sequence, or for each its own. None may lie
+            before the last row of its sequence; `predict_proba` reads there.
+        horizon : float or (K,), optional
+            Times since the last row of each sequence, instead of `at`: `horizon=[1, 2]`. For dates in days,
+            or durations.
+
+        Returns
+        -------
+        Forecast
+            ids, times, horizons, probs and values, one entry for each time asked for; `to_frame()`.
+        """
+        self._fitted()
+        return outlook.forecast(self, self._panel(panel), at, horizon)
+
+    def prevalence(
+        self, panel: Any, times: Any = None, *, initial: Any = None, carry: bool = True
+    ) -> outlook.Prevalence:  # fmt: skip
+        """Share of the sequences in each state over time: as observed, and as the process expects it.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+        times : (K,), optional
+            Times since the start of each window; by default eleven from 0 to the longest.
+        initial : (M,) probabilities or "observed", optional
+            Where sequences start; π of the process if left out. "observed": the states observed at time 0, as R's
+            msm has it.
+        carry : bool
+            Whether a sequence that has reached an absorbing state stays counted after the end of its window, as msm has
+            it: right where windows end with death and would have gone on for long. False counts only those under
+            observation: right where windows end for reasons of their own.
+
+        Returns
+        -------
+        Prevalence
+            observed and expected: tables of shares; n: sequences under observation at each time, by weight.
+
+        Notes
+        -----
+        A sequence is under observation from its first observed state to the end of its window. The state that it is
+        counted in is the last one observed. For hidden states it is the most probable one of a row given all rows: a
+        check of how long states last, not of what they are.
+        """
+        self._fitted()
+        return outlook.prevalence(self, self._panel(panel), times, initial, carry)
+
+    def log_likelihood(self, panel: Any, first: str = "estimated") -> float:
+        """Log-likelihood of a panel under `process_`; sequences count by their weights.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+        first : "estimated" or "given"
+            With the probability of the first state, π; or conditional on the first state seen, as R's msm has it.
+
+        Notes
+        -----
+        "given" is for states that are seen. Rows before the first that tells anything are left out. Where that row is
+        known only to be in one of a set of states, the likelihoods of the rest given each of them are added up, as msm
+        does, which is no probability. For hidden states msm's likelihood has its `initprobs` in it, also where the
+        first state is known: that is "estimated", with π fixed where msm's is (its default: all in the first state).
+        """
+        self._fitted()
+        FIRST.check("first", first)
+        panel = self._panel(panel)
+        if first == "estimated":
+            return self._log_likelihood(panel, self.process_)
+        if not self.process_.emission.is_direct:
+            raise ValueError(
+                "first must be 'estimated' where states are hidden, got 'given': no row shows the state to condition "
+                "on; log_likelihood(panel) has π in it, as R's msm has its initprobs."
+            )
+        M = len(self.process_.rates)
+        panel, seen = from_first_seen(panel)
+        # each state alike, and with weight 1
+        alike = replace(self.process_, initial_probs=np.full(M, 1.0 / M))
+        return self._log_likelihood(panel, alike) + float(panel.weights @ seen) * float(np.log(M))
+
+    @property
+    def n_parameters_(self) -> int:
+        """Free parameters: rates of the moves that may happen, π, and the emission's own."""
+        return count_parameters(self._fitted(), getattr(self, "structure", None))
+
+    def aic(self, panel: Any, first: str = "estimated") -> float:
+        """Akaike's criterion, 2 k - 2 log L; the less the better.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+            The one fitted to, or the number of parameters is no price.
+        first : "estimated" or "given"
+            As in `log_likelihood`; "given" does not count π.
+        """
+        return 2.0 * self._n_counted(first) - 2.0 * self.log_likelihood(panel, first)
+
+    def bic(self, panel: Any, first: str = "estimated") -> float:
+        """Schwarz's criterion, k ln n - 2 log L, n the number of rows with a value, by weight; the less the better.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+            The one fitted to.
+        first : "estimated" or "given"
+            As in `aic`.
+        """
+        n = max(rows_seen(self._panel(panel)), 1.0)
+        return self._n_counted(first) * float(np.log(n)) - 2.0 * self.log_likelihood(panel, first)
+
+    def score(self, panel: Any, y: None = None) -> float:
+        """Log-likelihood per row with a value: the more the better, on panels of any size.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+        y : None
+            As scikit-learn calls it.
+        """
+        return self.log_likelihood(panel) / max(rows_seen(self._panel(panel)), 1.0)
+
+    def against_last_value(self, panel: Any) -> LastValue:
+        """Whether the process predicts the last rows of sequences better than the last value carried forward does.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+            The last fifth of the observed rows of each sequence is predicted from the rows before, nothing is fitted
+            again.
+
+        Returns
+        -------
+        LastValue
+            model, carried: errors of both; n: number of values predicted; measure; `better`.
+        """
+        self._fitted()
+        return compare_last_values(self, self._panel(panel))
+
+    # ------------------------------------------------------------------------------------- what these need
+
+    def _fitted(self) -> Process:
+        """The process, or the error of a model that has none yet."""
+        raise NotImplementedError
+
+    def _panel(self, data: Any) -> Panel:
+        """A panel in the model's unit of time."""
+        raise NotImplementedError
+
+    def _log_likelihood(self, panel: Panel, process: Process) -> float:
+        """Weighted log-likelihood of a panel under a process."""
+        raise NotImplementedError
+
+    def _time_unit(self) -> str | None:
+        """Unit of time of the fitted panel, if it is known."""
+        raise NotImplementedError
+
+    def _posterior(self, panel: Panel) -> Floats:
+        """(n, M) posterior state probabilities of every row, in panel order."""
+        raise NotImplementedError
+
+    def _expected_values(self, panel: Panel) -> AnyArray:
+        """(n,) or (n, D): the observation to expect at every row, in panel order."""
+        raise NotImplementedError
+
+    def _unit(self, given: str | None, plural: bool = True) -> str | None:
+        unit = self._time_unit() if given is None else given
+        return unit if plural or unit != "days" else "day"
+
+    def _n_counted(self, first: str) -> int:
+        """Free parameters that a likelihood depends on."""
+        FIRST.check("first", first)
+        return self.n_parameters_ - (len(self._fitted().rates) - 1 if first == "given" else 0)
+
+
+def count_parameters(process: Process, structure: Structure | None) -> int:
+    """Free parameters of a process: rates, first state, emission."""
+    M = len(process.rates)
+    rates = int((structure or Structure()).allowed_moves(process.states).sum())
+    return rates + (M - 1) + M * process.emission.n_free
+
+
+def rows_seen(panel: Panel) -> float:
+    """Weighted number of rows with a value."""
+    return float(panel.weights[panel.sequence_index] @ panel.observed)

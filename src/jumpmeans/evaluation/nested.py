@@ -1,0 +1,76 @@
+"""Nested models compared: the likelihood-ratio test."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from scipy.stats import chi2
+
+from ..estimators.read_out import ReadOut, as_panel
+
+# A larger model may be less likely by so much of the log-likelihood: fits end somewhere.
+SLACK = 1e-6
+
+
+class LikelihoodRatio(NamedTuple):
+    """A likelihood-ratio test."""
+
+    statistic: float
+    """Twice the rise of the log-likelihood."""
+    df: int
+    """Parameters that the larger model has more."""
+    p_value: float
+    """Probability of a rise so large if the smaller model holds, by the χ² of df degrees of freedom."""
+
+
+def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str = "estimated") -> LikelihoodRatio:
+    """Test a fitted model against one of which it is a special case.
+
+    Parameters
+    ----------
+    small, large : fitted models
+        At their maximum likelihood: `comparators.EM`, or `JumpMeans(refine="converged")`. That one is nested in the
+        other is for you to know.
+    panel : Panel or frame
+        The one that both were fitted to.
+    first : "estimated" or "given"
+        As in `log_likelihood`.
+
+    Returns
+    -------
+    LikelihoodRatio
+        statistic, df, p_value.
+
+    Notes
+    -----
+    The χ² does not hold where the smaller model has rates at 0 that the larger one has not, which lie at the edge of
+    what is possible: p-values are then too large (for one such rate twice as large), so that a small one still tells.
+
+    Examples
+    --------
+    >>> import jumpmeans as jm
+    >>> panel = jm.datasets.load_edss()
+    >>> large = jm.comparators.EM(emission="direct").fit(panel)
+    >>> onward = jm.Structure(allowed={1: [2], 2: [1, 3], 3: [2]})
+    >>> small = jm.comparators.EM(emission="direct", structure=onward).fit(panel)
+    >>> jm.likelihood_ratio(small, large, panel).df
+    2
+    """
+    for name, model in (("small", small), ("large", large)):
+        if not isinstance(model, ReadOut):
+            raise ValueError(f"{name} must be a fitted model of a process, got {type(model).__name__}.")
+    panel = as_panel(panel)
+    df = large.n_parameters_ - small.n_parameters_
+    if df < 1:
+        raise ValueError(
+            f"large must have more parameters than small, got {large.n_parameters_} and {small.n_parameters_}; swap "
+            "them, or compare models that are not nested by aic(panel)."
+        )
+    low, high = small.log_likelihood(panel, first), large.log_likelihood(panel, first)
+    if high < low - SLACK * max(1.0, abs(low)):
+        raise ValueError(
+            f"large must be at least as likely as small, which it has within it, got log-likelihoods {high:.8g} and "
+            f"{low:.8g}; fit it to this panel at maximum likelihood, with start=small."
+        )
+    statistic = max(2.0 * (high - low), 0.0)
+    return LikelihoodRatio(statistic, df, float(chi2.sf(statistic, df)))

@@ -1,0 +1,148 @@
+"""Observed information: how sharply the likelihood falls around its maximum.
+
+The gradient comes from one pass over the data (Fisher's identity: it is the expected gradient of the complete data) and
+the information from its central differences, in coordinates without edges: logarithms of rates, of means of counts and
+of variances, logarithms of probabilities relative to the largest of their row, and means as they are. What lies at the
+edge of its range (a rate of 0) has no such coordinate: it is held where it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Bools, Floats
+from ..emissions.parts import Part
+from ..model.process import Process
+from .ascent import Point, Task, look, parts_of, rebuild
+
+# Steps of the differences: of logarithms, and of other numbers in units of their own standard error.
+LOG_STEP, STEP = 1e-4, 1e-2
+# What is expected to have been seen less often than this lies at the edge.
+AT_EDGE = 1e-2
+
+
+class Information(NamedTuple):
+    """What the data tell of a process at the maximum of its likelihood.
+
+    names : (k,) of the free coordinates; matrix : (k, k) observed information in them; complete : (k,) what it would be
+    if the paths were seen; slope : (k,) gradient that is left; held : (p,) what was held at its edge; pull : (M, M)
+    gradient of the log-likelihood in each rate itself.
+    """
+
+    chart: Chart
+    names: list[str]
+    matrix: Floats
+    complete: Floats
+    slope: Floats
+    held: list[str]
+    pull: Floats
+
+
+class Chart(NamedTuple):
+    """Coordinates around a process: all values (n,), which of them move as logarithms, and which are free (k of n)."""
+
+    task: Task
+    process: Process
+    values: Floats
+    logs: Bools
+    free: Bools
+
+    def process_at(self, step: Floats) -> Process:
+        """The process at a step (k,) from the centre."""
+        moved = np.zeros(len(self.values))
+        moved[self.free] = step
+        values = np.where(self.logs, self.values * np.exp(moved), self.values + moved)
+        u = np.where(self.logs, np.sqrt(np.where(self.logs, values, 0.0)), values)
+        return rebuild(u, self.process, self.task)
+
+    def slope_at(self, process: Process) -> Floats:
+        """(k,) gradient of the log-likelihood at another process."""
+        return _ways(look(self.task, process), self.task.moves)[self.free]
+
+
+def _ways(point: Point, moves: Bools) -> Floats:
+    """(n,) gradient in the logarithm of each value, or in the value itself where it moves as it is."""
+    here = parts_of(point.process, point.expected, moves)
+    image = parts_of(point.image, point.expected, moves)
+    return np.concatenate([np.ravel(a.weights * (b.values - a.values)) for a, b in zip(here, image, strict=True)])
+
+
+def observed_information(task: Task, process: Process) -> Information:
+    """Observed information of a process, which must be near the maximum of the likelihood."""
+    point = look(task, process)
+    _refuse_rough(process, point)
+    parts = parts_of(process, point.expected, task.moves)
+    names = _names(process, task.moves, parts)
+    values = np.concatenate([np.ravel(part.values) for part in parts])
+    weights = np.concatenate([np.ravel(part.weights) for part in parts])
+    logs = np.concatenate([np.full(part.values.size, part.root) for part in parts])
+    seen = np.where(logs, weights * values, np.inf) > AT_EDGE
+    seen &= weights > 0
+    free = seen & ~np.concatenate([_references(part) for part in parts])
+    chart = Chart(task, process, values, logs, free)
+    floored = _at_floor(chart, parts, point)
+    seen, free = seen & ~floored, free & ~floored
+    chart = chart._replace(free=free)
+    steps = np.where(logs, LOG_STEP, STEP / np.sqrt(np.where(weights > 0, weights, 1.0)))[free]
+    k = len(steps)
+    matrix = np.empty((k, k))
+    for i in range(k):
+        step = np.zeros(k)
+        step[i] = steps[i]
+        there, back = (chart.slope_at(chart.process_at(sign * step)) for sign in (1.0, -1.0))
+        matrix[:, i] = (back - there) / (2.0 * steps[i])
+    R = point.expected.integrals
+    pull = np.where(task.moves, R - np.diag(R)[:, None], 0.0)
+    return Information(
+        chart,
+        [name for name, is_free in zip(names, free.tolist(), strict=True) if is_free],
+        0.5 * (matrix + matrix.T),
+        np.where(logs, weights * values, weights)[free],
+        _ways(point, task.moves)[free],
+        [name for name, is_seen in zip(names, seen.tolist(), strict=True) if not is_seen],
+        pull,
+    )
+
+
+def _references(part: Part) -> Bools:
+    """Entries that follow from the others of their row: the largest of probabilities that sum to 1."""
+    out = np.zeros(part.values.shape, dtype=bool)
+    if part.whole is not None:
+        largest = np.expand_dims(part.values.argmax(axis=part.whole), part.whole)
+        np.put_along_axis(out, largest, True, axis=part.whole)
+    return out.ravel()
+
+
+def _at_floor(chart: Chart, parts: list[Part], point: Point) -> Bools:
+    """Entries that cannot go lower: spreads at the least that they may have."""
+    lower = chart.process_at(np.where(chart.logs, -LOG_STEP, 0.0)[chart.free])
+    moved = parts_of(lower, point.expected, chart.task.moves)
+    stuck = [
+        np.ravel(b.values > a.values * np.exp(-0.5 * LOG_STEP)) & (a.root and a.whole is None)
+        for a, b in zip(parts, moved, strict=True)
+    ]
+    return np.concatenate(stuck)
+
+
+def _names(process: Process, moves: Bools, parts: list[Part]) -> list[str]:
+    """(n,) what each value is."""
+    labels = [str(label) for label in process.states.tolist()]
+    names = [f"rate {labels[i]} → {labels[j]}" for i, j in np.argwhere(moves).tolist()]
+    for part in parts[1:]:
+        for place in np.ndindex(part.values.shape):
+            state = place[-1] if part.whole == 0 else place[0]
+            which = "" if len(place) == 1 else f" {place[0] if part.whole == 0 else place[-1]}"
+            names.append(f"{part.name}{which} of {labels[state]}")
+    return names
+
+
+def _refuse_rough(process: Process, point: Point) -> None:
+    """Refuse families whose gradient is not known."""
+    for column, stats in zip(process.emission.columns, point.expected.emission, strict=True):
+        if column.n_free and not column.parts(stats):
+            raise ValueError(
+                f"emission must be of a family whose gradient is known for an information, got {column.name!r}; "
+                "jm.bootstrap(model, panel) gives intervals for every family."
+            )

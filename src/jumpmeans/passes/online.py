@@ -1,0 +1,32 @@
+"""The decode that can be had row by row: jumps stay at candidates that no later row moves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Floats
+from ..kernels.online import decode_plainly
+from ..model.objective import Prices
+from ..model.params import Params
+from .block import Block, Dwells
+from .sweep import Search
+
+
+def decode_online(
+    block: Block, _: None, params: Params, costs: Floats, prices: Prices, search: Search
+) -> tuple[Dwells, None]:
+    """The pass behind `decode(criterion="online")`; `costs` (M, M) are those of the jumps."""
+    S = block.n_sequences
+    most = S + (search.base + 1) * (len(block.tau) + S)
+    offsets, states = np.zeros(S + 1, np.int64), np.empty(most, np.int32)
+    starts, rows = np.empty(most), np.empty(most, np.int32)
+    cost = params.emission.cost(block.x, prices.emission)
+    where = decode_plainly(
+        block.tau, block.seen, block.row_kinds, block.offsets, block.ends,
+        cost if block.allowed is None else np.where(block.allowed, cost, np.inf), params.rates, costs,
+        search.base, search.first_running == 1, search.free_end == 1, offsets, states, starts, rows,
+    )  # fmt: skip
+    if where[0] >= 0:
+        raise block.no_path(where[0], where[1] - 1, cost)
+    n = offsets[-1]
+    return Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy()), None

@@ -1,0 +1,321 @@
+"""What fitted models answer: forecasts, prevalence, likelihoods, criteria, tests of fit; and cross-validation."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import expm
+from scipy.stats import chi2, kstest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, train_test_split
+
+import jumpmeans as jm
+from jumpmeans.evaluation.pearson import weighted_chi2_sf
+
+STATES = ["dead", "ill", "well"]
+PROCESS = jm.Process.from_generator(
+    {"dead": {}, "ill": {"well": 0.3, "dead": 0.2}, "well": {"ill": 0.4, "dead": 0.05}}, [0, 0.3, 0.7]
+)
+PANEL, _ = jm.simulate(PROCESS, 60, 6, random_state=2)
+MODEL = jm.JumpMeans.from_process(PROCESS)
+HIDDEN = jm.JumpMeans.from_process(
+    jm.Process([0.5, 0.2], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0.0, 4.0], sds=1.0))
+)
+READINGS, _ = jm.simulate(HIDDEN.process_, 20, 6, random_state=3)
+
+
+def em(**options):
+    return jm.comparators.EM(emission="direct", states=STATES, **options)
+
+
+# ------------------------------------------------------------------------------------------------- of the process
+
+
+def test_models_answer_as_their_process_does_in_the_unit_of_the_panel():
+    dates = pd.Timestamp("2024-01-01") + pd.to_timedelta(PANEL.times, unit="D")
+    values = PANEL.decode_values(PANEL.values[:, 0])
+    dated = jm.Panel.from_arrays(dates, values, PANEL.ids[PANEL.sequence_index])
+    model = em(structure=jm.Structure(absorbing=["dead"])).fit(dated)
+    process = model.process_
+    for ask in (
+        lambda m: m.generator(), lambda m: m.sojourn(), lambda m: m.next_state(), lambda m: m.transition_matrix(2),
+        lambda m: m.total_time(3, "ill"), lambda m: m.first_passage("dead"), lambda m: m.survival("dead", [1, 2]),
+        lambda m: m.stationary(),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(ask(model).values, ask(process).values)
+    assert model.sojourn().unit == "days" and model.generator().unit == "1/day"
+    assert model.total_time(3).unit == "days" and model.sojourn(time_unit="d").unit == "d"
+    assert model.survival("dead", [1]).row_name == "time (days)"
+    assert MODEL.sojourn().unit is None
+    with pytest.raises(NotFittedError, match="must be fitted first"):
+        em().survival("dead", [1])
+
+
+# ------------------------------------------------------------------------------------------------- forecast
+
+
+def test_a_forecast_is_what_expm_says_of_the_last_state():
+    ahead = MODEL.forecast(PANEL, horizon=[1.0, 2.5])
+    assert len(ahead) == 120 and ahead.ids[:2].tolist() == [0, 0] and ahead.horizons[:2] == pytest.approx([1.0, 2.5])
+    last = PANEL.values[PANEL.offsets[1:] - 1, 0].astype(int)
+    for k, h in enumerate((1.0, 2.5)):
+        np.testing.assert_allclose(ahead.probs[k::2], expm(PROCESS.rate_matrix * h)[last], rtol=1e-10, atol=1e-13)
+    assert ahead.values.tolist() == [STATES[m] for m in ahead.probs.argmax(axis=1)]
+    frame = ahead.to_frame()
+    assert list(frame.columns) == ["id", "time", "horizon", "value", "P(dead)", "P(ill)", "P(well)"]
+
+
+def test_times_to_forecast_by_id_or_for_all():
+    late = float(PANEL.end_times.max()) + 1.0
+    every = MODEL.forecast(PANEL, [late, late + 1])
+    assert len(every) == 120
+    own = MODEL.forecast(PANEL, {5: [late]})
+    pair = MODEL.forecast(PANEL, ([5], [late]))
+    for one in (own, pair):
+        np.testing.assert_allclose(one.probs[0], every.probs[10], rtol=1e-12)
+    # caught: copies of a sequence, which share an id, all answered by the first
+    twice = PANEL.select([3, 3])
+    assert MODEL.forecast(twice, horizon=1).ids.tolist() == [3, 3]
+    np.testing.assert_array_equal(*MODEL.forecast(twice, horizon=1).probs)
+
+
+def test_forecasts_of_readings_are_means_and_dates_stay_dates():
+    ahead = HIDDEN.forecast(READINGS, horizon=2.0)
+    np.testing.assert_allclose(ahead.values, ahead.probs @ [0.0, 4.0], rtol=1e-12)
+    start = pd.Timestamp("2024-01-01")
+    dated = jm.Panel.from_arrays([start, start + pd.Timedelta(days=1)], [0.1, 3.9], ids=["a", "a"])
+    days = HIDDEN.forecast(dated, horizon=pd.Timedelta(hours=12))
+    assert days.times.tolist() == [pd.Timestamp("2024-01-02T12:00").value] and days.horizons.tolist() == [0.5]
+    assert HIDDEN.forecast(dated, ["2024-01-03"]).horizons.tolist() == [1.0]
+    assert str(days.to_frame()["time"][0]) == "2024-01-02 12:00:00"
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({}, "forecast needs times: give at= or horizon=, got neither"),
+        ({"at": [9], "horizon": 1}, "got both"),
+        ({"horizon": -1}, "horizon must be finite numbers >= 0, or durations, got -1"),
+        ({"horizon": "soon"}, "horizon must be finite numbers >= 0"),
+        (
+            {"at": [0.0]},
+            "not lie before the last row of their sequence, got 0 before .* for sequence 0; predict_pr",
+        ),
+        ({"at": {"x": [1]}}, "there is no sequence 'x'"),
+        ({"at": []}, "times to forecast must be finite, and at least one"),
+        ({"at": ([1, 2], [99.0])}, "ids and times must be of one length, got 2 and 1"),
+    ],
+)
+def test_forecasts_that_are_refused(options, match):
+    with pytest.raises(ValueError, match=match):
+        MODEL.forecast(PANEL, **options)
+
+
+# ------------------------------------------------------------------------------------------------- prevalence
+
+
+def test_prevalence_by_hand():
+    panel = jm.Panel.from_arrays(
+        [0, 2, 4, 10, 11, 12],
+        ["well", "ill", "dead", "well", None, "well"],
+        ids=[1, 1, 1, 2, 2, 2],
+        weights=[1, 1, 1, 3, 3, 3],
+    )
+    got = MODEL.prevalence(panel, [0, 2, 3, 5])
+    # sequence 2 begins at 10 and ends two units later; sequence 1 is dead for ever
+    assert got.n.tolist() == [4, 4, 1, 1]
+    np.testing.assert_allclose(got.observed.values, [[0, 0, 1], [0, 0.25, 0.75], [0, 1, 0], [1, 0, 0]])
+    # caught: expected from the state observed first where π is asked for
+    np.testing.assert_allclose(got.expected.values[1], [0, 0.3, 0.7] @ expm(PROCESS.rate_matrix * 2), rtol=1e-11)
+    seen = MODEL.prevalence(panel, [0, 2, 3, 5], carry=False)
+    assert seen.n.tolist() == [4, 4, 1, 0] and np.isnan(seen.observed.values[3]).all()
+    start = MODEL.prevalence(panel, [1], initial=[0, 1, 0]).expected.values[0]
+    np.testing.assert_allclose(start, expm(PROCESS.rate_matrix)[1], rtol=1e-11)
+    assert list(got.to_frame().columns) == ["time", "state", "n", "observed", "expected"] and len(got.to_frame()) == 12
+    assert len(MODEL.prevalence(panel).times) == 11
+    assert HIDDEN.prevalence(READINGS, [0.0]).n.tolist() == [20]
+    with pytest.raises(ValueError, match="initial must be 3 probabilities that sum to 1, or 'observed', got"):
+        MODEL.prevalence(panel, initial=[1, 1, 1])
+    with pytest.raises(ValueError, match="carry must be True or False"):
+        MODEL.prevalence(panel, carry="yes")
+    with pytest.raises(ValueError, match="times must be finite numbers >= 0"):
+        MODEL.prevalence(panel, [-1])
+
+
+# ------------------------------------------------------------------------------------------------- likelihoods
+
+
+def test_the_first_row_given_by_hand():
+    # rows before the first that tells anything are left out, and so is a window that begins before it
+    panel = jm.Panel.from_arrays(
+        [0, 1, 3, 4, 0, 0], [None, "well", None, "ill", "ill", None], ids=[1, 1, 1, 1, 2, 3],
+        start_times=[-2] * 4 + [0, 0], weights=[2] * 4 + [1, 5],
+    )  # fmt: skip
+    expected = 2 * np.log(expm(PROCESS.rate_matrix * 3)[2, 1])
+    assert MODEL.log_likelihood(panel, first="given") == pytest.approx(expected, rel=1e-12)
+    pi = np.array([0, 0.3, 0.7])
+    with_pi = expected + 2 * np.log((pi @ expm(PROCESS.rate_matrix * 3))[2]) + np.log(0.3)
+    assert MODEL.log_likelihood(panel) == pytest.approx(with_pi, rel=1e-12)
+    with pytest.raises(ValueError, match="first must be 'estimated' where states are hidden, got 'given'"):
+        HIDDEN.log_likelihood(READINGS, first="given")
+    with pytest.raises(ValueError, match=r"first must be one of \('estimated', 'given'\), got 'last'"):
+        MODEL.log_likelihood(panel, first="last")
+
+
+def test_parameters_are_counted_and_priced():
+    model = em(structure=jm.Structure(absorbing=["dead"])).fit(PANEL)
+    assert model.n_parameters_ == 4 + 2
+    log_lik = model.log_likelihood_
+    assert model.aic(PANEL) == pytest.approx(2 * 6 - 2 * log_lik)
+    assert model.bic(PANEL) == pytest.approx(6 * np.log(360) - 2 * log_lik)
+    assert model.score(PANEL) == pytest.approx(log_lik / 360)
+    given = model.log_likelihood(PANEL, first="given")
+    assert model.aic(PANEL, first="given") == pytest.approx(2 * 4 - 2 * given)
+    assert HIDDEN.n_parameters_ == 2 + 1 + 2 * 2
+    assert jm.JumpMeans.from_process(PROCESS).n_parameters_ == 6 + 2  # all moves, where nothing says otherwise
+
+
+def test_likelihood_ratios_are_chi_square_and_refuse_what_is_not_nested():
+    small, large = em(structure=jm.Structure(absorbing=["dead"])), em()
+    large.fit(PANEL)
+    small.fit(PANEL)
+    got = jm.likelihood_ratio(small, large, PANEL)
+    assert got.df == 2 and got.statistic == pytest.approx(0, abs=1e-3) and got.p_value == pytest.approx(1, abs=1e-3)
+    with pytest.raises(ValueError, match="large must have more parameters than small, got 6 and 8; swap them"):
+        jm.likelihood_ratio(large, small, PANEL)
+    with pytest.raises(ValueError, match=r"large must be at least as likely as small, .* got log-likelihoods"):
+        jm.likelihood_ratio(small, MODEL, PANEL)
+    with pytest.raises(ValueError, match="small must be a fitted model of a process, got Process"):
+        jm.likelihood_ratio(PROCESS, large, PANEL)
+
+
+# ------------------------------------------------------------------------------------------------- scikit-learn
+
+
+def test_cross_validation_of_a_panel_and_of_a_long_frame():
+    model = em(structure=jm.Structure(absorbing=["dead"]))
+    scores = cross_val_score(model, PANEL, cv=3)
+    # by hand: caught: rows of one sequence on both sides of a split
+    train, test = np.arange(20, 60), np.arange(20)
+    assert scores[0] == pytest.approx(model.fit(PANEL.select(train)).score(PANEL.select(test)), rel=1e-9)
+    frame = PANEL.to_frame()
+    rows = cross_val_score(model, frame, groups=frame["id"], cv=GroupKFold(3))
+    assert rows.shape == (3,) and np.all(np.isfinite(rows)) and np.all(rows < 0)
+    grouped = jm.Panel.from_frame(frame.assign(ward=frame["id"] // 20), group="ward")
+    by_ward = cross_val_score(model, grouped, groups=grouped.groups, cv=GroupKFold(3))
+    assert sorted(by_ward) == pytest.approx(sorted(scores), rel=1e-9)
+
+
+def test_a_grid_search_finds_the_number_of_states():
+    search = GridSearchCV(jm.comparators.EM(emission="gaussian"), {"n_states": [1, 2]}, cv=2).fit(READINGS)
+    assert search.best_params_ == {"n_states": 2}
+    assert search.best_estimator_.score(READINGS) == pytest.approx(search.score(READINGS))
+
+
+def test_panels_are_indexed_by_sequence():
+    assert PANEL.shape == (60,)
+    assert PANEL[3].ids.tolist() == [3] and PANEL[-1].ids.tolist() == [59] and PANEL[:2].ids.tolist() == [0, 1]
+    assert PANEL[[4, 4]].ids.tolist() == [4, 4] and PANEL[np.arange(60) > 57].ids.tolist() == [58, 59]
+    assert [one.n_sequences for one in PANEL] == [1] * 60
+    train, test = train_test_split(PANEL, test_size=0.25, random_state=0)
+    assert sorted([*train.ids, *test.ids]) == list(range(60)) and len(test) == 15
+    with pytest.raises(jm.PanelError, match="positions of the 60 sequences, or a boolean for each"):
+        PANEL[60]
+    with pytest.raises(TypeError, match="a panel is no array of numbers"):
+        np.asarray(PANEL)
+
+
+def test_state_tables():
+    panel = jm.Panel.from_arrays([0, 1, 2, 0, 1], [2, None, 5, 5, 5], ids=[1, 1, 1, 2, 2], weights=[1, 1, 1, 3, 3])
+    table = panel.state_table("value")
+    assert table.rows.tolist() == [2, 5] and table.values.tolist() == [[0, 1], [0, 3]]
+    with pytest.raises(jm.PanelError, match="must be labels or whole numbers to be counted, got other numbers in"):
+        READINGS.state_table()
+
+
+# ------------------------------------------------------------------------------------------------- tests of fit
+
+
+def test_p_values_are_uniform_under_the_model():
+    """Caught: the plain χ² of df (msm's upper bound), whose p-values are too large, mean 0.68 here."""
+    process = jm.Process.from_generator([[0, 0.5, 0.1], [0.3, 0, 0.2], [0, 0.1, 0]], [0.6, 0.3, 0.1])
+    moves = jm.Structure(allowed=[[0, 1, 1], [1, 0, 1], [0, 1, 0]])
+    known, fitted = [], []
+    for seed in range(40):
+        panel, _ = jm.simulate(process, 80, 6, random_state=seed)
+        model = jm.comparators.EM(emission="direct", structure=moves, tol=1e-6).fit(panel)
+        fitted.append(jm.pearson_test(model, panel, time_groups=2, gap_groups=2).p_value)
+        truth = jm.JumpMeans.from_process(process)
+        known.append(jm.pearson_test(truth, panel, time_groups=2, gap_groups=2, fitted=False).p_value)
+    assert kstest(known, "uniform").pvalue > 0.02 and kstest(fitted, "uniform").pvalue > 0.02
+    assert 0.35 < np.mean(fitted) < 0.62
+
+
+def test_a_process_that_ages_is_found_out():
+    process = jm.Process.from_generator([[0, 0.6], [0.6, 0]])
+    panel, _ = jm.simulate(process, 200, 8, random_state=1)
+    aged = jm.Panel.from_arrays(np.sqrt(panel.times), panel.values[:, 0].astype(int), panel.ids[panel.sequence_index])
+    direct = jm.comparators.EM(emission="direct")
+    assert jm.pearson_test(direct.fit(aged), aged).p_value < 1e-4
+    assert jm.pearson_test(direct.fit(panel), panel).p_value > 0.01
+
+
+def test_cells_hold_all_moves_and_few_expectations_are_merged():
+    test = jm.pearson_test(MODEL, PANEL, fitted=False, least=5)
+    cells = test.to_frame()
+    moves = PANEL.state_table().values[1:].sum()  # those from death aside
+    assert cells["observed"].sum() == moves and cells["expected"].sum() == pytest.approx(moves)
+    groups = cells.groupby(["time_group", "gap_group", "source"])
+    assert all(len(g) == 1 or g["expected"].min() >= 5 for _, g in groups)
+    assert test.df == len(cells) - groups.ngroups
+    assert "PearsonTest(statistic=" in repr(test)
+    with pytest.raises(ValueError, match="states must be seen for Pearson's test, got a model of hidden states"):
+        jm.pearson_test(HIDDEN, READINGS)
+    with pytest.raises(jm.PanelError, match="two successive rows with a state that can be left, got none"):
+        jm.pearson_test(MODEL, PANEL.head(1))
+    with pytest.raises(ValueError, match="time_groups must be an integer of at least 1"):
+        jm.pearson_test(MODEL, PANEL, time_groups=0)
+    with pytest.raises(ValueError, match="model must be a fitted model of a process"):
+        jm.pearson_test(PROCESS, PANEL)
+
+
+def test_sums_of_weighted_chi_squares():
+    for n in (1, 2, 7, 30):
+        for p in (0.9, 0.5, 0.01):
+            assert weighted_chi2_sf(chi2.isf(p, n), np.ones(n)) == pytest.approx(p, abs=1e-9)
+    rng = np.random.default_rng(0)
+    w = np.array([1.0, 0.5, 0.25, 2.0, 0.7, 0.7])
+    drawn = rng.chisquare(1, (200_000, 6)) @ w
+    for x in (2.0, 5.0, 15.0):
+        assert weighted_chi2_sf(x, w) == pytest.approx(np.mean(drawn > x), abs=5e-3)
+    assert weighted_chi2_sf(1.0, np.zeros(3)) == 1.0
+
+
+# ------------------------------------------------------------------------------------------------- the last value
+
+
+def test_a_process_is_compared_with_the_last_value_by_hand():
+    # well is left fast and for long: the last value is a bad guess one unit later
+    quick = jm.JumpMeans.from_process(jm.Process.from_generator({"well": {"ill": 3.0}, "ill": {"well": 0.1}}))
+    panel = jm.Panel.from_arrays(
+        [0, 1, 0, 2, 0, 1, 0], ["well", "ill", "ill", "well", "ill", "ill", "ill"], ids=[1, 1, 2, 2, 3, 3, 4]
+    )
+    got = quick.against_last_value(panel)
+    assert got.n == 3 and got.model == pytest.approx(1 / 3) and got.carried == pytest.approx(2 / 3)
+    assert got.better and got.measure == "share wrong" and "better than the last value" in str(got)
+    readings = HIDDEN.against_last_value(READINGS)
+    assert readings.measure == "mean absolute error" and readings.n == 20
+
+
+def test_summary_says_where_the_last_value_does_as_well():
+    """Caught: a check that looks at the rows it predicts, and so always does better."""
+    slow, _ = jm.simulate(jm.Process.from_generator([[0, 0.05], [0.05, 0]]), 80, 5, random_state=4)
+    model = jm.comparators.EM(emission="direct").fit(slow)
+    note = model.summary()["note"]
+    assert "no better than the last value carried forward (share wrong" in note[0] and note[1] == ""
+    fast, _ = jm.simulate(HIDDEN.process_, 200, 6, random_state=5)
+    for good in (jm.JumpMeans(2), jm.comparators.EM(2)):
+        assert "note" not in good.fit(fast).summary().columns
+    # one row each: nothing to predict, nothing to say
+    assert jm.JumpMeans(emission="direct").fit(jm.Panel.from_arrays([0, 0], ["a", "b"], [1, 2])).against_last_value(
+        jm.Panel.from_arrays([0, 0], ["a", "b"], [1, 2])
+    ).n == 0  # fmt: skip
