@@ -20,17 +20,17 @@ FLAGS = [
 
 def picture(page: Page, name: str, first: str, last: str) -> None:
     """What lies between the top of one section and the bottom of another."""
-    page.evaluate("document.querySelector('header').style.position = 'static'")
     top, bottom = page.locator(first).bounding_box(), page.locator(last).bounding_box()
     if top is None or bottom is None:
         raise RuntimeError(f"the report must have {first} and {last}, got none.")
     height = bottom["y"] + bottom["height"] - top["y"]
     clip = {"x": 0, "y": top["y"], "width": page.viewport_size["width"], "height": height}  # type: ignore[index]
-    page.screenshot(path=IMAGES / name, clip=clip, full_page=True)  # type: ignore[arg-type]
+    page.screenshot(path=IMAGES / name, clip=clip)  # type: ignore[arg-type]
     print(IMAGES / name, (IMAGES / name).stat().st_size)
 
 
 def main() -> None:
+    """Fit, write the report, and take its pictures."""
     browser_path = shutil.which("chromium")
     if browser_path is None:
         sys.exit("there is no chromium to take pictures with; apt-get install chromium")
@@ -43,8 +43,9 @@ def main() -> None:
         )  # fmt: skip
         browser = playwright.chromium.launch(executable_path=browser_path, args=FLAGS)
         for scheme, suffix in (("light", ""), ("dark", "_dark")):
-            page = browser.new_page(viewport={"width": 1180, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+            page = browser.new_page(viewport={"width": 1180, "height": 3000}, color_scheme=scheme)  # type: ignore[arg-type]
             page.goto(report.as_uri())
+            page.evaluate("document.querySelector('header').style.position = 'static'")
             chart = page.locator("#chart svg").first.bounding_box()
             if chart is not None:
                 page.mouse.move(chart["x"] + 0.55 * chart["width"], chart["y"] + 90)

@@ -165,7 +165,7 @@ def test_keys_go_through_list_and_chart(open_page, ward):
     for k in range(3):
         page.keyboard.press("ArrowRight")
         # caught: the tip of another time
-        time, text = page.locator("#reading").text_content().split(" · ")[::3]
+        time, text = page.locator("#reading").text_content().split(" · ")[::3]  # of time, state, chances, value
         assert float(time) == pytest.approx(panel.times[own][k], abs=1e-3)
         assert text.startswith("value " + panel.decode_values(panel.values[own, 0])[k][:30])
 

@@ -65,7 +65,7 @@ def make_content(
     told = [str(warning) for warning in warnings]
     sequences = browse(model, panel, paths, room)
     return {
-        "title": str(title) if title else f"{type(model).__name__}: {_n(len(process.rates), 'state')} of {_names(panel)}",
+        "title": str(title or f"{type(model).__name__}: {_n(len(process.rates), 'state')} of {_names(panel)}"),
         "overview": {
             "facts": _facts(model, panel, paths, criterion, time_unit),
             "settings": {name: repr(value) for name, value in model.get_params(deep=False).items()},
@@ -100,21 +100,16 @@ def _facts(model: Any, panel: Panel, paths: Trajectories, criterion: str, unit: 
     first, last = (_time(panel, t) for t in (panel.start_times.min(), panel.end_times.max()))
     windows = panel.end_times - panel.start_times
     in_unit = f" {unit}" if unit else ""
-    families = ", ".join(f"{name} ({column.name})" for name, column in zip(panel.columns, model.process_.emission.columns, strict=True))  # fmt: skip
+    emissions = zip(panel.columns, model.process_.emission.columns, strict=True)
+    families = ", ".join(f"{name} ({column.name})" for name, column in emissions)
     observed = int(panel.observed.sum())
+    missing = panel.n_observations - observed
+    blank = f", and {_n(missing, 'row')} without a value" if missing else ""
     facts = [
         ("Model", f"{type(model).__name__} with {_n(len(model.process_.rates), 'state')}"),
         ("Values", families),
         ("Sequences", f"{panel.n_sequences:,}"),
-        (
-            "Observations",
-            f"{observed:,}"
-            + (
-                f", and {panel.n_observations - observed:,} rows without a value"
-                if observed < panel.n_observations
-                else ""
-            ),
-        ),  # fmt: skip
+        ("Observations", f"{observed:,}{blank}"),
         ("Times", f"{first} to {last}" + ("" if panel.clock is not None else in_unit)),
         ("Window of a sequence", f"{np.median(windows):.4g}{in_unit} (median)"),
         ("Jumps", f"{paths.n_jumps:,}, {paths.n_jumps / max(len(paths), 1):.3g} a sequence"),
@@ -124,7 +119,8 @@ def _facts(model: Any, panel: Panel, paths: Trajectories, criterion: str, unit: 
         if hasattr(model, name):
             facts.append((what, f"{getattr(model, name):,.6g}"))
     if hasattr(model, "n_iter_"):
-        end = {True: ", converged", False: ", not converged"}.get(getattr(model, "converged_", None), "")
+        ends = {True: ", converged", False: ", not converged", None: ""}
+        end = ends[getattr(model, "converged_", None)]
         facts.append(("Iterations", f"{model.n_iter_:,}{end}"))
     return facts
 
@@ -185,7 +181,7 @@ def _states(model: Any, process: Process, panel: Panel, paths: Trajectories, giv
     time = panel.weights @ paths.time_in_state()
     sequence = np.repeat(np.arange(len(paths)), np.diff(paths.offsets))
     visits = np.bincount(paths.codes, weights=panel.weights[sequence], minlength=len(process.rates))
-    bounds = _dwell_interval(model, given, len(process.rates))
+    bounds, level = _dwell_interval(model, given, len(process.rates))
     rows = []
     shows = process.emission.describe()
     for m, label in enumerate(process.states.tolist()):
@@ -195,7 +191,7 @@ def _states(model: Any, process: Process, panel: Panel, paths: Trajectories, giv
             "label": str(label),
             "shows": "" if shows[m] == str(label) else shows[m],
             "dwell": _finite(1.0 / process.rates[m]) if process.rates[m] > 0 else None,
-            "interval": None if bounds is None or process.rates[m] == 0 else [_finite(bounds[0][m]), _finite(bounds[1][m]), bounds[2]],
+            "interval": None if bounds is None or process.rates[m] == 0 else [*bounds[m], level],
             "absorbing": bool(process.rates[m] == 0),
             "share": float(time[m] / time.sum()) if time.sum() > 0 else 0.0,
             "visits": float(visits[m]),
@@ -204,30 +200,32 @@ def _states(model: Any, process: Process, panel: Panel, paths: Trajectories, giv
     return rows
 
 
-def _dwell_interval(model: Any, given: Any, M: int) -> tuple[Floats, Floats, float] | None:
-    """Bounds of the mean dwells and their level: as given, or from the draws of a sampler."""
+def _dwell_interval(model: Any, given: Any, M: int) -> tuple[list[list[Any]] | None, float]:
+    """Bounds of the mean dwell of each state, and their level: as given, or from the draws of a sampler."""
     if given is not None:
         try:
             low, high = (np.asarray(x, dtype=np.float64).reshape(M) for x in (given.low, given.high))
-            return low, high, float(given.level)
+            level = float(given.level)
         except (AttributeError, TypeError, ValueError):
             raise ValueError(
                 f"dwell_interval must have low and high for each of the {M} states, and level, as intervals of "
                 f"process.sojourn() have, got {type(given).__name__}."
             ) from None
-    rates = getattr(getattr(model, "samples_", None), "rates", None)
-    if rates is None or np.shape(rates)[-1:] != (M,):
-        return None
-    with np.errstate(divide="ignore"):
-        dwell = 1.0 / np.reshape(rates, (-1, M))
-    low, high = np.quantile(dwell, [0.05, 0.95], axis=0)
-    return low, high, 0.9
+    else:
+        rates = getattr(getattr(model, "samples_", None), "rates", None)
+        if rates is None or np.shape(rates)[-1:] != (M,):
+            return None, 0.0
+        with np.errstate(divide="ignore"):
+            low, high = np.quantile(1.0 / np.reshape(rates, (-1, M)), [0.05, 0.95], axis=0)
+        level = 0.9
+    return [[_finite(a), _finite(b)] for a, b in zip(low, high, strict=True)], level
 
 
 def prevalence(process: Process, panel: Panel, paths: Trajectories) -> dict[str, Any]:
     """Share of the sequences in each state over the time since their start, on the paths and as the process expects.
 
-    A sequence counts until the end of its window, and for ever once it is in a state that is never left.
+    A sequence counts until the end of its window. Where windows end with the entry into a state that is never left,
+    as with death, it stays counted there.
     """
     M = len(process.rates)
     begin = paths.start_times[paths.offsets[:-1]]
@@ -237,7 +235,9 @@ def prevalence(process: Process, panel: Panel, paths: Trajectories) -> dict[str,
     longest = float((paths.end_times - begin).max())
     t = np.linspace(0.0, longest, PREVALENCE_TIMES) if longest > 0 else np.zeros(1)
     last = paths.running
-    end[last] = np.where(process.rates[paths.codes[last]] == 0, np.inf, np.nextafter(end[last], np.inf))
+    carried = _windows_end_at_entry(process, panel, paths)
+    stays = carried & (process.rates[paths.codes[last]] == 0)
+    end[last] = np.where(stays, np.inf, np.nextafter(end[last], np.inf))
     counts = np.zeros((len(t) + 1, M))
     for edge, sign in ((start, 1.0), (end, -1.0)):
         np.add.at(counts, (np.searchsorted(t, edge), paths.codes), sign * panel.weights[sequence])
@@ -249,10 +249,22 @@ def prevalence(process: Process, panel: Panel, paths: Trajectories) -> dict[str,
         expected.append(expected[-1] @ step)
     return {
         "times": _rounded(t),
+        "carried": carried,
         "n": _rounded(n),
         "shares": _rounded(counts / np.where(n > 0, n, 1.0)[:, None], 3),
         "expected": _rounded(np.array(expected), 3),
     }
+
+
+def _windows_end_at_entry(process: Process, panel: Panel, paths: Trajectories) -> bool:
+    """Whether most sequences that enter a state that is never left are seen there once at most."""
+    last = paths.offsets[1:] - 1
+    ended = np.flatnonzero(process.rates[paths.codes[last]] == 0)
+    if not len(ended):
+        return False
+    since = paths.start_times[last][panel.sequence_index]
+    looks = np.bincount(panel.sequence_index[panel.observed & (panel.times >= since)], minlength=len(paths))
+    return bool(np.median(looks[ended]) <= 1)
 
 
 # -------------------------------------------------------------------------------------------------- columns

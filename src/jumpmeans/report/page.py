@@ -56,7 +56,8 @@ def write_report(
     bins : sequence of float, or {column: sequence of float}, optional
         Bounds that make categories of numbers for the held-out error, as in `reconstruction_error`.
     dwell_interval : Interval, optional
-        Bounds `low` and `high` of the mean dwell of each state, and their `level`; of samplers they are known.
+        Bounds `low` and `high` of the mean dwell of each state, and their `level`; of samplers they are known. From a
+        fit of EM: ``em.information(panel).interval(lambda m: m.process_.sojourn())``; from any fit: `bootstrap`.
     random_state : int, Generator or None
         Which observations are held out.
 

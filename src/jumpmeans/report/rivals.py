@@ -42,7 +42,7 @@ def held_out_errors(model: Any, panel: Panel, held_out: Any, bins: Any, random_s
         # a model of given parameters has nothing to learn again
         fitted = clone(model).fit(masked) if hasattr(model, "history_") else model
     columns = model.process_.emission.columns
-    families = [type(column) for column in columns]
+    families: Any = [type(column) for column in columns]
     guesses = {
         type(model).__name__: fitted.predict_value(masked),
         "last value carried forward": CarriedForward(emission=families).fit(masked).predict_value(masked),

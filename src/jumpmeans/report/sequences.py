@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -151,11 +152,11 @@ def _probabilities(model: Any, panel: Panel, ends: Floats, grid: int) -> list[st
     order = np.argsort(asked_of, kind="stable")  # rows first, then even times
     bounds = np.searchsorted(asked_of[order], np.arange(panel.n_sequences + 1))
     lines = letters[order]
-    return ["".join(lines[a:b].ravel().tolist()) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return ["".join(lines[a:b].ravel().tolist()) for a, b in pairwise(bounds)]
 
 
 def _misfit(process: Process, panel: Panel) -> Floats:
-    """(S,) how unlikely the process holds each sequence, per row that tells anything; NaN for one that tells nothing."""
+    """(S,) how unlikely each sequence is under the process, per row with a value; NaN for one without any."""
     held = Sequences.of(get_engine("threads"), panel, process.emission.encode(panel), process.states)
     log_lik = held.smooth(process)[1]
     n = np.bincount(panel.sequence_index[panel.observed], minlength=panel.n_sequences)

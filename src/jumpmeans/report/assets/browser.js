@@ -30,7 +30,13 @@ function unfold(record) {
     point.m = stateAt(point.t);
     point.p = record.p === null ? null : d3.range(M).map((m) => LETTERS.indexOf(record.p[k * M + m]) / 63);
   });
-  return {end, dwells, rows, points: d3.sort(all, (d) => d.t)};
+  // an even time that is a row's time would hide the row from the hand that points at it
+  const taken = rows.map((row) => row.t);
+  const apart = (t) => {
+    const k = d3.bisectCenter(taken, t);
+    return k >= taken.length || Math.abs(taken[k] - t) > 2 * tick;
+  };
+  return {end, dwells, rows, points: d3.sort(all.filter((d) => d.row || apart(d.t)), (d) => d.t)};
 }
 
 const shown = (column, x) => {
@@ -43,7 +49,7 @@ function reading(point) {
   const parts = [`state ${report.states[point.m].label}`];
   if (point.p) {
     const likely = d3.range(M).filter((m) => point.p[m] >= 0.02).sort((a, b) => point.p[b] - point.p[a]).slice(0, 6);
-    parts.push(likely.map((m) => `${stateName(m)} ${percent(point.p[m])}`).join(", "));
+    parts.push(`probability ${likely.map((m) => `${stateName(m)}: ${percent(point.p[m])}`).join(", ")}`);
   }
   if (point.x) {
     const seen = report.columns.map((column, d) => [column.name, shown(column, point.x[d])]).filter(([, x]) => x !== null);
