@@ -22,6 +22,7 @@ from jumpmeans.fit.births import Rules, trials
 from jumpmeans.fit.descent import Model, descend, minimise
 from jumpmeans.fit.proposals import PROPOSALS, drops, merges, two_means
 from jumpmeans.fit.setup import make_search, sample_panel, total_weight
+from jumpmeans.model.constraints import Constraints
 from jumpmeans.model.objective import evaluate
 from jumpmeans.model.params import Params
 from jumpmeans.model.updates import uniform_rows
@@ -136,9 +137,9 @@ def test_a_rise_of_the_objective_is_told(family, fault, monkeypatch):
 
 def test_a_rise_within_a_sweep_is_told(monkeypatch):
     """Caught: only whole sweeps compared, so that a good decode hides parameters that make it dearer."""
-    panel, moves = make_panel(np.random.default_rng(0), "gaussian", S=40), every_move(3)
+    panel, moves = make_panel(np.random.default_rng(0), "gaussian", S=40), every_move(3).moves
     prices = prices_of(make_model("gaussian"), panel)
-    known = Model(prices, moves, make_search("auto", "exact", "complete", moves))
+    known = Model(prices, Constraints.of(moves), make_search("auto", "exact", "complete", moves))
     sequences = Sequences.of(ONE, panel, panel.values)
     start = Params(np.full(3, 1.0), uniform_rows(moves), Record([jm.emissions.Gaussian([0.0, 4.0, 8.0])]))
     first, second = descend(sequences, start, known, 2, 0.0).history
@@ -180,9 +181,9 @@ def test_no_parameters_nearby_do_better(family, rng):
     for shared in (False, True):
         panel = make_panel(rng, family, S=20, weights=True)
         model = list(both_models(family))[shared].fit(panel)
-        moves = CHAIN.copy() if family == "direct" and not shared else every_move(3)
+        moves = CHAIN.copy() if family == "direct" and not shared else every_move(3).moves
         prices = model._decoder_.prices if shared else prices_of(model, panel)
-        best = Model(prices, moves, make_search("auto", "exact", "complete", moves))
+        best = Model(prices, Constraints.of(moves), make_search("auto", "exact", "complete", moves))
         sequences = Sequences.of(ONE, panel, model.emission_.encode(panel))
         start = replace(model.objective_params_)
         if not shared:

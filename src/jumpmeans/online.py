@@ -136,6 +136,7 @@ class OnlineDecoder:
             search.first_running == 1, search.free_end == 1, process.initial_probs, rate, B, table,
         )  # fmt: skip
         self._emission, self._prices, self._densities = params.emission, prices.emission, process.emission
+        self._first = prices.first
         self._most = 1 << (max(most_starts, 2 * search.base) - 1).bit_length()
         self._slots: dict[Any, int] = {}
         self._ids: list[Any] = []
@@ -202,6 +203,8 @@ class OnlineDecoder:
         since, margin, probs = np.zeros(n), np.zeros(n), np.zeros((n, M))
         changed, refused = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         cost = self._emission.cost(x, self._prices)
+        if self._first is not None:
+            cost[tau == 0.0] += self._first
         log_density = self._densities.unit_log_density(x)
         row = 0
         while row < n:

@@ -14,7 +14,7 @@ from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
 from ..errors import InfeasibleError
-from ..estimators.read_out import ReadOut, all_at_once, as_panel
+from ..estimators.read_out import ReadOut, all_at_once, as_panel, pair_of
 from ..fit.setup import or_auto, typical_gap
 from ..interrupts import held_back
 from ..kernels.most_likely import LEAST_GAIN, best_chains, most_likely, place_dwells
@@ -189,7 +189,7 @@ class MLTrajectory(ReadOut):
             self._chains_.value, self._direct_.value, looks.states, looks.slow, log_density,
         )  # fmt: skip
         if where >= 0:
-            place = panel.locate(int(looks.row[where]))
+            place, _ = pair_of(panel, int(looks.row[where]))
             raise InfeasibleError(
                 f"the process must be able to explain every sequence, got no path of at most "
                 f"{self.max_jumps_per_gap_} jumps a gap for {place}; raise max_jumps_per_gap, give a process that "

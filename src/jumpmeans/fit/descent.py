@@ -10,9 +10,10 @@ import numpy as np
 from ..arrays import Bools, Floats
 from ..errors import RiseWarning
 from ..history import History
+from ..model.constraints import Constraints, split
 from ..model.objective import Cost, Prices, Stats, evaluate
 from ..model.params import Params
-from ..model.updates import exact_rates, shared_rows, transition_rows, used_moves
+from ..model.updates import bound_rates, exact_rates, shared_rows, transition_rows, used_moves
 from ..passes import Search, Sequences
 from ..progress import say
 
@@ -33,10 +34,10 @@ BEHIND = {
 
 
 class Model(NamedTuple):
-    """What is minimised: the prices of the objective, the moves that may happen, how jumps are looked for."""
+    """What is minimised: the prices of the objective, what is known of the process, how jumps are looked for."""
 
     prices: Prices
-    moves: Bools
+    constraints: Constraints
     search: Search
 
     @property
@@ -67,7 +68,8 @@ class Descent(NamedTuple):
 
 def minimise(stats: Stats, params: Params, model: Model) -> Params:
     """Parameters of least objective for the trajectories behind `stats`; the previous ones fill what is free."""
-    prices, moves, _ = model
+    prices, constraints, _ = model
+    moves = constraints.moves
     leavable = np.asarray(moves.any(axis=1))
     rates = exact_rates(stats, prices, leavable)
     if prices.prior_count == 0 and (params.base_row is not None or prices.integrated):
@@ -75,6 +77,9 @@ def minimise(stats: Stats, params: Params, model: Model) -> Params:
     emission = params.emission.update(stats.emission)
     if prices.integrated:
         return Params(rates, used_moves(stats.jumps, moves, prices), emission)
+    if params.base_row is None and constraints.binds:
+        before = params.rates[:, None] * params.transition_probs
+        return Params(*split(bound_rates(stats, prices, constraints, before), params.transition_probs), emission)
     if params.base_row is None:
         rows = transition_rows(stats.jumps, prices.jump_pseudo_count, moves, params.transition_probs)
         return Params(rates, rows, emission)
