@@ -203,7 +203,9 @@ def test_samplers_have_intervals_and_others_take_them(levels):
     gibbs = Gibbs(2, emission="gaussian", n_samples=20, burn_in=10, random_state=0).fit(panel.select(range(8)))
     content = make_content(gibbs, panel.select(range(8)))
     low, high = np.quantile(1 / gibbs.samples_.rates, [0.05, 0.95], axis=0)
-    assert np.array([s["interval"] for s in content["states"]]) == pytest.approx(np.column_stack([low, high, [0.9, 0.9]]))
+    assert np.array([s["interval"] for s in content["states"]]) == pytest.approx(
+        np.column_stack([low, high, [0.9, 0.9]])
+    )
 
     class Bounds:
         low, high, level = model.process_.sojourn(), np.array([[10.0], [20.0]]), 0.8

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.linalg import expm
 from sklearn.exceptions import NotFittedError
 
-from ..arrays import Floats
 from ..comparators.sampled import SampledReadOut
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
