@@ -129,12 +129,15 @@ def test_errors_stand_beside_the_simple_rules(levels):
     masked, truth = jm.hold_out(panel, 0.3, random_state=4)
     rivals = [jm.JumpMeans(2), CarriedForward(), Interpolation(), MostCommon(bins=bins)]
     expected = [jm.reconstruction_error(r.fit(masked).predict_value(masked), truth, bins=bins) for r in rivals]
-    # caught: the model scored on rows that it had seen
     assert [row["error"] for row in errors["tables"][0]["rows"]] == pytest.approx(expected)
     assert errors["tables"][0]["measure"] == "wrong" and errors["rows"] == 75
     plain = make_content(model, panel, held_out=0.3, random_state=4)["overview"]["errors"]["tables"][0]
     guess = CarriedForward().fit(masked).predict_value(masked)
     assert plain["measure"] == "mae"
+    # caught: the model scored on rows that its fit had seen
+    blind, told = (jm.JumpMeans(2).fit(seen).predict_value(masked) for seen in (masked, panel))
+    scores = [jm.reconstruction_error(x, truth, measure="mae") for x in (blind, told)]
+    assert plain["rows"][0]["error"] == pytest.approx(scores[0], rel=1e-9) and scores[0] != pytest.approx(scores[1])
     assert plain["rows"][1]["error"] == pytest.approx(jm.reconstruction_error(guess, truth, measure="mae"))
     off = np.abs(guess[truth.rows] - truth.values) - plain["rows"][1]["error"]
     clustered = math.sqrt(sum(off[truth.ids == id].sum() ** 2 for id in np.unique(truth.ids))) / len(off)
