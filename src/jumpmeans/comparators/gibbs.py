@@ -23,7 +23,7 @@ from ..model.constraints import Constraints, split
 from ..model.process import Process
 from ..model.structure import Structure, jumps_needed
 from ..model.updates import uniform_rows
-from ..options import Rule, auto, check_options, choice, count, families, instance, none, number, seed, state_labels
+from ..options import Rule, auto, check_options, choice, count, families, instance, none, scale, seed, state_labels
 from ..passes import Block, Sequences
 from ..passes.draw import Drawn
 from ..progress import track
@@ -33,6 +33,8 @@ from .samples import Draw, Samples, match_order
 
 # Rows looked at when the states of two samples are matched.
 MATCHED_ROWS = 20_000
+# More would not end, or not fit into memory.
+MOST_DRAWS, MOST_CHAINS = 10**9, 1000
 
 
 class Gibbs(SampledReadOut):
@@ -109,12 +111,12 @@ class Gibbs(SampledReadOut):
         "emission": families,
         "states": state_labels,
         "structure": none | instance(Structure),
-        "n_samples": count(),
-        "burn_in": count(0),
-        "thin": count(),
-        "n_chains": count(),
+        "n_samples": count(most=MOST_DRAWS),
+        "burn_in": count(0, MOST_DRAWS),
+        "thin": count(most=MOST_DRAWS),
+        "n_chains": count(most=MOST_CHAINS),
         "init": choice("data", "noise"),
-        "prior_dwell_time": auto | number(above=0),
+        "prior_dwell_time": auto | scale(),
         "random_state": seed,
     }
 
