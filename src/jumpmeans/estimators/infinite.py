@@ -106,8 +106,8 @@ class InfiniteJumpMeans(JumpModel):
         objective.
     path_ : list of Step
         Kind, number of states and objective after the start and after each accepted move.
-    trajectories_, objective_, objective_history_, cost_, rates_, transition_probs_, emission_, process_, states_, \
-n_iter_, converged_, history_
+    trajectories_, objective_, objective_history_, cost_, cost_history_, rates_, transition_probs_, emission_, \
+process_, states_, n_iter_, converged_, history_
         As in `JumpMeans`. The objective never rises over the sweeps of the accepted descents.
 
     Notes

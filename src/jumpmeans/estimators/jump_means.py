@@ -108,8 +108,8 @@ class JumpMeans(JumpModel):
         the objective); `decode` of the same panel gives the same.
     objective_, objective_history_ : float, (n_iter_,)
         J at the end and after each sweep; never rises.
-    cost_ : Cost
-        J by its named terms.
+    cost_, cost_history_ : Cost, list of Cost
+        J by its named terms, at the end and after each sweep.
     process_ : Process
         The Markov process that everything speaks of, the objective apart.
     rates_, transition_probs_, emission_ : (M,), (M, M), Record
