@@ -85,7 +85,7 @@ def simulate(
     code = {label: i for i, label in enumerate(process.states.tolist())}
     codes = np.array([code[label] for label in row_states.tolist()], dtype=np.int64)
     if timed.any() and not every and not process.emission.is_direct:
-        told["true_states"] = np.where(at_move, row_states.astype(object), None)
+        told["true_states"] = [state if known else None for state, known in zip(row_states, at_move, strict=True)]
     drawn = process.emission.sample(codes, rng)
     bad = np.flatnonzero(~np.isfinite(drawn).all(axis=1))
     if len(bad):

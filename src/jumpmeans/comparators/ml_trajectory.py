@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
+from ..data.known import snapshots_only
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
@@ -137,6 +138,7 @@ class MLTrajectory(ReadOut):
         check_options(self, self.rules)
         get_engine(self.engine)  # a wrong one is refused here, not at the first read-out
         panel = as_panel(panel)
+        snapshots_only(panel, "MLTrajectory")
         process = self._given_process()
         M = len(process.rates)
         most, epsilon = self._max_jumps(M), or_auto(self.epsilon, 1e-6 * typical_gap(panel))
@@ -180,6 +182,7 @@ class MLTrajectory(ReadOut):
         return looks.states[looks.row >= 0]
 
     def _looks(self, panel: Panel) -> tuple[Looks, Floats]:
+        snapshots_only(panel, "MLTrajectory")
         process = self.process_
         block = Block.of(panel, process.emission.encode(panel))
         looks = Looks.of(block, panel, self.max_jumps_per_gap_)

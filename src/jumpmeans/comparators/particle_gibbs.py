@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..data.known import snapshots_only
 from ..data.panel import Panel
 from ..emissions import Family, Record, find_family, require_particles
 from ..engines import get_engine
@@ -128,6 +129,7 @@ class ParticleGibbs(SampledReadOut):
         check_options(self, self.rules)
         self._check_more()
         panel = as_panel(panel)
+        snapshots_only(panel, "ParticleGibbs")
         with all_at_once(self) as new:
             new._sample(panel)
         return self

@@ -52,7 +52,8 @@ def from_first_seen(panel: Panel) -> tuple[Panel, Bools]:
 
     Also (S,) whether there is such a row; a sequence without any stays as it is.
     """
-    rows = np.flatnonzero(panel.observed)
+    told = panel.observed if panel.known is None else panel.observed | (panel.known >= 0)
+    rows = np.flatnonzero(told)
     place = np.searchsorted(rows, panel.offsets)
     seen = place[1:] > place[:-1]
     first = panel.offsets[:-1].copy()

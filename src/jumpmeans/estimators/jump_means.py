@@ -11,7 +11,7 @@ from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
-from ..fit.advice import warn_of_ends
+from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.ascent import opened
 from ..fit.descent import Model, descend
 from ..fit.refine import Decoder, closing_prices
@@ -262,6 +262,7 @@ class JumpMeans(JumpModel):
         sequences = Sequences.of(get_engine(self.engine), panel, x, labels)
         rng = np.random.default_rng(self.random_state)
         warn_of_ends(panel, blank.states_seen(x), labels, moves)
+        warn_of_times(panel, blank.states_seen(x))
         starts = self._n_starts(blank) if given is None else 1
         runs = []
         for k in range(starts):

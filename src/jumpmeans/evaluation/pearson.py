@@ -157,7 +157,7 @@ def _moves(process: Process, panel: Panel) -> Moves:
     """Successive rows with a state, those from states that are never left aside."""
     if not process.emission.is_direct:
         raise ValueError("states must be seen for Pearson's test, got a model of hidden states; see `prevalence`.")
-    if getattr(panel, "kinds", None) is not None:
+    if panel.kinds is not None:
         raise PanelError(
             "rows must be snapshots for Pearson's test, got rows of exact times, whose gaps were not planned; "
             "compare by prevalence(panel)."
