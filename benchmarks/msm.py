@@ -103,9 +103,7 @@ def compare() -> dict[str, Any]:
                 "rates": np.abs(rates - theirs).max(),
                 "P(10)": np.abs(process.transition_matrix(10.0).values - msm["p10"]).max(),
                 "sojourns": np.abs(process.sojourn().values.ravel()[:3] - msm["sojourn"]).max(),
-                "total time to 10": np.abs(
-                    process.total_time(10.0, start=1).values.ravel() - msm["total_time"]
-                ).max(),
+                "total time to 10": np.abs(process.total_time(10.0, start=1).values.ravel() - msm["total_time"]).max(),
                 "standard errors, relative": np.abs(errors[free] / known[free] - 1).max(),
             },
             "seconds": {"msm": msm["seconds"], "ours": seconds, "ratio": msm["seconds"] / seconds},
