@@ -15,7 +15,8 @@ from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
 from ..errors import InfeasibleError
-from ..estimators.read_out import ReadOut, all_at_once, as_panel
+from ..estimators.jump_model import MOST_JUMPS
+from ..estimators.read_out import ReadOut, all_at_once, as_panel, pair_of
 from ..fit.setup import or_auto, typical_gap
 from ..interrupts import held_back
 from ..kernels.most_likely import LEAST_GAIN, best_chains, most_likely, place_dwells
@@ -113,7 +114,7 @@ class MLTrajectory(ReadOut):
     """
 
     rules: ClassVar[dict[str, Rule]] = {
-        "max_jumps_per_gap": auto | count(),
+        "max_jumps_per_gap": auto | count(most=MOST_JUMPS),
         "epsilon": auto | number(above=0),
     }
 
@@ -169,7 +170,7 @@ class MLTrajectory(ReadOut):
         criterion : "likelihood" or "time"
             As above, or the trajectory of least expected time in the wrong state.
         """
-        if criterion != "likelihood":
+        if not isinstance(criterion, str) or criterion != "likelihood":
             return super().decode(panel, criterion)
         self._fitted()
         panel = as_panel(panel)
@@ -192,7 +193,7 @@ class MLTrajectory(ReadOut):
             self._chains_.value, self._direct_.value, looks.states, looks.slow, log_density,
         )  # fmt: skip
         if where >= 0:
-            place = panel.locate(int(looks.row[where]))
+            place, _ = pair_of(panel, int(looks.row[where]))
             raise InfeasibleError(
                 f"the process must be able to explain every sequence, got no path of at most "
                 f"{self.max_jumps_per_gap_} jumps a gap for {place}; raise max_jumps_per_gap, give a process that "

@@ -97,7 +97,7 @@ def close(
     # rows drawn to a base row need no count of their own, the process does
     free = params.base_row is not None or model.prices.integrated
     count = PSEUDO_COUNT if free else model.prices.jump_pseudo_count
-    process = estimate_process(stats, params, model.moves, count, labels)
+    process = estimate_process(stats, params, model.constraints, count, labels)
     steps = n_steps(refine, params.emission)
     if steps == 0:
         return Refined(process, plain, dwells)
@@ -106,9 +106,9 @@ def close(
     count = SYMBOLS_PSEUDO_COUNT if behind_symbols else PSEUDO_COUNT
     if sequences.exact and params.emission.is_direct:
         count = EXACT_PSEUDO_COUNT
-    last = [em_steps(sequences, process, model.moves, max(steps - 2, 0), count)]
+    last = [em_steps(sequences, process, model.constraints, max(steps - 2, 0), count)]
     for _ in range(min(steps, 2)):
-        last.append(em_steps(sequences, last[-1], model.moves, 1, count))
+        last.append(em_steps(sequences, last[-1], model.constraints, 1, count))
     process = last[-1]
     if refine == "converged":
         process = ascend(process)
