@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import jumpmeans as jm
 import reference
+from jumpmeans.comparators import EM, Gibbs
 from jumpmeans.kernels.decode import QUEUE, SPREAD, make_room, place_candidates, spread_candidates, trace_back
 from jumpmeans.kernels.jump_times import place_jumps
 from jumpmeans.kernels.sweep import Task, decode, sweep_block
@@ -294,7 +295,8 @@ def test_blank_and_inserted_rows_in_barred_gaps():
         assert shown.tolist() == truth.at(asked, np.full(7, i)).tolist()
 
 
-def test_hidden_states_known_by_name_keep_their_names():
+@pytest.mark.parametrize("model", [jm.JumpMeans(2), EM(2), Gibbs(2, emission="gaussian", n_samples=20, burn_in=20)])
+def test_hidden_states_known_by_name_keep_their_names(model):
     """Names against the order of the means: state 0 is the high one. Planted: states sorted by their means."""
     rng = np.random.default_rng(2)
     process = jm.Process([0.2, 0.2], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([5.0, 0.0], sds=1.0))
@@ -302,13 +304,18 @@ def test_hidden_states_known_by_name_keep_their_names():
     states = truth.at(panel.times, panel.ids[panel.sequence_index])
     known = np.where(rng.random(len(states)) < 0.1, states, np.nan)
     named = jm.Panel.from_arrays(panel.times, panel.values[:, 0], panel.ids[panel.sequence_index], true_states=known)
-    model = jm.JumpMeans(2).fit(named)
+    model.fit(named)
     means = model.emission_.columns[0].means
     assert means[0] > 4 > 1 > means[1]
     told = ~np.isnan(known)
     assert np.array_equal(model.predict(named)[told], known[told])
+    assert np.mean(model.predict(named) == states) > 0.95
+
+
+def test_states_that_are_looked_for_have_no_names():
+    panel = jm.Panel.from_arrays([0, 1, 2], [0.0, 1.0, 5.0], [0] * 3, true_states=[0, None, 1])
     with pytest.raises(jm.PanelError, match="which have no names yet; use JumpMeans"):
-        jm.InfiniteJumpMeans().fit(named)
+        jm.InfiniteJumpMeans().fit(panel)
 
 
 def test_entry_times_of_hidden_states_are_kept():
