@@ -69,10 +69,9 @@ def make_panel(rng, family, S=12, weights=False, missing=0.15, windows=True, cha
     states[:3] = [0, 1, 2] if lengths[0] >= 3 and not chain else states[:3]
     values = row_values(rng, family, states)
     blank = rng.random(n) < missing
-    if family in ("direct", "categorical"):
-        values[blank] = None
-    else:
-        values[blank] = np.nan
+    if values.dtype.kind != "f":
+        values = values.astype(object)
+    values[blank] = np.nan if values.dtype.kind == "f" else None
     w = rng.integers(1, 4, S)[ids].astype(float) if weights else None
     return jm.Panel.from_arrays(times, values, ids, weights=w, start_times=starts, end_times=ends)
 
