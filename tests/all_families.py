@@ -22,6 +22,7 @@ from jumpmeans.emissions import (
     Gaussian,
     Laplace,
     Lognormal,
+    Marker,
     MeanColumn,
     Poisson,
     Student,
@@ -86,6 +87,12 @@ EXAMPLES = {
         lambda x, c, s: 0.0 if x == s else math.inf,
         lambda x, c, s: 0.0 if x == s else -math.inf,
     ),
+    "marker": Example(
+        Marker([0, 1, 2]),
+        [0.0, 1.0, 2.0],
+        lambda x, c, s: 0.0 if x == s else math.inf,
+        lambda x, c, s: 0.0 if x == s else -math.inf,
+    ),
     "categorical": Example(
         SYMBOLS, [0.0, 2.0, 1.0], lambda x, c, s: -_log(c.probs[s, int(x)]), lambda x, c, s: _log(c.probs[s, int(x)])
     ),
@@ -140,6 +147,10 @@ EXAMPLES = {
 }
 ALL = list(EXAMPLES)
 HIDDEN = [name for name, example in EXAMPLES.items() if not example.column.shows_state]
+# Those of a model that learns the number of states: whoever marks states by their names knows it.
+COUNTED = [name for name, example in EXAMPLES.items() if not example.column.marks_states]
+# Those with parameters to learn.
+LEARNED = [name for name in HIDDEN if EXAMPLES[name].column.n_free > 0]
 MEASURED = [name for name in HIDDEN if not EXAMPLES[name].column.is_symbolic]
 
 

@@ -29,6 +29,13 @@ def test_the_tour_runs():
     assert 0 < names["jm"].reconstruction_error(names["predicted"], names["truth"], bins=(120.0, 140.0, 160.0)) < 0.5
 
 
+def test_the_page_on_structure_runs():
+    code = "".join(part.split("```")[0] for part in (ROOT / "docs/structure.md").read_text().split("```python\n")[1:])
+    names: dict = {}
+    exec(compile(code, "docs/structure.md", "exec"), names)
+    assert names["model"].process_.rates[2] == 0
+
+
 @pytest.mark.parametrize(("page", "least"), [("answers", 20), ("intervals", 9), ("online", 9)])
 def test_the_answers_are_those_that_the_page_shows(page, least):
     # a fence is no output

@@ -16,6 +16,7 @@ import jumpmeans as jm
 from jumpmeans.comparators import EM
 from jumpmeans.engines import Threads
 from jumpmeans.fit.ascent import SCALE_FLOOR, Task, Terrain, look, rebuild, shortest_gap
+from jumpmeans.model.constraints import Constraints
 from jumpmeans.passes import Sequences
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -213,9 +214,10 @@ def test_slope_is_the_gradient(family):
     process = jm.Process([0.5, 0.9, 0.2], P3, [0.2, 0.3, 0.5], emission)
     sequences = Sequences.of(Threads(1), panel, process.emission.encode(panel))
     moves = ~np.eye(3, dtype=bool)
-    task = Task(sequences, moves, np.zeros(1))
+    constraints = Constraints.of(moves)
+    task = Task(sequences, constraints, np.zeros(1))
     here = look(task, process)
-    terrain = Terrain.at(here, moves)
+    terrain = Terrain.at(here, constraints)
     np.testing.assert_allclose(rebuild(terrain.u, here.image, task).rate_matrix, process.rate_matrix, rtol=1e-13)
     slope = np.empty(len(terrain.u))
     for k in range(len(terrain.u)):

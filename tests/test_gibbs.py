@@ -16,10 +16,11 @@ from jumpmeans.comparators.diagnostics import bulk_ess, effective_size, split_r_
 from jumpmeans.comparators.gibbs import Chain, Priors
 from jumpmeans.comparators.samples import match_order
 from jumpmeans.emissions import Categorical, Gaussian, Record
+from jumpmeans.emissions.categorical import SymbolPrior
 from jumpmeans.emissions.gaussian import NormalPrior
-from jumpmeans.emissions.symbols import SymbolPrior
 from jumpmeans.engines import Threads
 from jumpmeans.kernels.uniformization import events_at_rows, sample_block
+from jumpmeans.model.constraints import Constraints
 from jumpmeans.passes import Block, Dwells, Sequences
 from jumpmeans.passes.draw import Paths
 
@@ -214,7 +215,7 @@ def functions(process, block, x):
 def geweke(prior, n, seed):
     """z-scores of the successive-conditional against the marginal-conditional simulation."""
     rng = np.random.default_rng(seed)
-    priors = Priors(1.0, PROPOSALS, (prior,))
+    priors = Priors(1.0, Constraints.of(PROPOSALS), (prior,))
     panel = copies(TIMES, S_GEWEKE, END)
     laid_out = Block.of(panel, np.zeros((len(TIMES) * S_GEWEKE, 1)))
     independent = []

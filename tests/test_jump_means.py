@@ -157,7 +157,7 @@ def test_records_of_mixed_columns():
         ({"emission": "gaussian"}, [1.0, 2.0], "n_states must be given for hidden states"),
         ({"n_states": 5}, [1.0, 2.0, 1.0], r"n_states=5 must be at most the number of distinct values, got 2"),
         ({"n_states": 4, "emission": "direct"}, [1, 2], r"n_states=4 must equal the number of labels, got 2: \[1, 2\]"),
-        ({"n_states": 2, "states": ["a"]}, [1.0, 2.0], "states must be given only for emission 'direct'"),
+        ({"n_states": 2, "states": ["a"]}, [1.0, 2.0], r"n_states=2 must equal the number of names, got 1: \['a'\]"),
         ({"emission": "direct", "states": ["a", "a"]}, ["a", "a"], "states must be distinct"),
         ({"emission": "direct", "states": ["b"]}, ["a", "a"], r"must be among the known ones \['b'\], got \['a'\]"),
         ({"n_states": 2}, ["a", "b"], "must be numbers for emission 'gaussian', got 'a' at sequence 'x', row 0"),
@@ -169,7 +169,7 @@ def test_records_of_mixed_columns():
         ({"n_states": 1, "transition_weight": -1}, [1.0, 2.0], "transition_weight must be 'auto' or a finite number"),
         ({"n_states": 1, "engine": "gpu"}, [1.0, 2.0], "engine must be one of .* or an engine object"),
         ({"n_states": 2, "structure": jm.Structure(allowed=[[0]])}, [1.0, 2.0], r"allowed must be a \(2, 2\) table"),
-        ({"n_states": 2, "structure": jm.Structure(initial=[1, 0])}, [1.0, 2.0], "initial=...\\) is not supported yet"),
+        ({"n_states": 2, "structure": jm.Structure(initial="given")}, [1.0, 2.0], "for hidden states, got 'given'"),
     ],
 )
 def test_messages(options, data, message):

@@ -16,6 +16,7 @@ from all_families import ALL, EXAMPLES, spec
 from jumpmeans.emissions import Record, find_family
 from jumpmeans.fit.descent import Model, minimise
 from jumpmeans.fit.setup import states_and_emission
+from jumpmeans.model.constraints import Constraints
 from jumpmeans.model.objective import Prices, evaluate
 from jumpmeans.model.params import Params
 from jumpmeans.model.updates import exact_rates, transition_rows, uniform_rows
@@ -29,6 +30,8 @@ def row_values(rng, family, states):
     """What sticky states 0, 1, 2 show."""
     if family == "direct":
         return np.array(["a", "b", "c"], dtype=object)[states]
+    if family == "marker":
+        return states.astype(object)
     if family == "categorical":
         return np.array(["u", "v", "w"], dtype=object)[np.where(rng.random(len(states)) < 0.8, states, 0)]
     if family == "poisson":
@@ -68,7 +71,7 @@ def make_panel(rng, family, S=12, weights=False, missing=0.15, windows=True, cha
     states[:3] = [0, 1, 2] if lengths[0] >= 3 and not chain else states[:3]
     values = row_values(rng, family, states)
     blank = rng.random(n) < missing
-    if family in ("direct", "categorical"):
+    if family in ("direct", "marker", "categorical"):
         values[blank] = None
     else:
         values[blank] = np.nan
@@ -227,7 +230,7 @@ def test_a_converged_fit_is_a_fixed_point(family, search, rng):
         panel = make_panel(rng, family, S=20)
         fitted = make_model(family, search=search).fit(panel)
         params, moves = fitted.objective_params_, ~np.eye(len(fitted.states_), dtype=bool)
-        model = Model(prices_of(fitted, panel), moves, fitted._decoder_.search._replace(rounds=1))
+        model = Model(prices_of(fitted, panel), Constraints.of(moves), fitted._decoder_.search._replace(rounds=1))
         sequences = Sequences.of(engine, panel, fitted.emission_.encode(panel))
         dwells = sequences.no_jumps()
         history = []
@@ -625,7 +628,7 @@ def test_forbidden_moves_take_the_way_round(rng):
     assert counts[0, 2] == counts[1, 0] == counts[2, 1] == 0
     assert counts[0, 1] == counts[1, 2] >= 8
     assert model.trajectories_.at(times, ids).tolist() == labels.tolist()
-    with pytest.raises(jm.InfeasibleError, match=r"sequence 0, row \d; allow the move"):
+    with pytest.raises(jm.InfeasibleError, match=r"sequence 0, row \d \(.*\); allow the move"):
         jm.JumpMeans(
             emission="direct", states=list("abc"), structure=jm.Structure(allowed={"a": ["b"], "b": ["c"]})
         ).fit(panel)

@@ -395,7 +395,8 @@ def test_messages(model, message):
 def test_an_impossible_sequence_is_named():
     one_way = jm.Process([0.5, 0.0], [[0, 1], [0, 0]])
     panel = jm.Panel.from_arrays([0, 0, 1, 2], [0, 1, 1, 0], ids=["a", "b", "b", "b"])
-    with pytest.raises(jm.InfeasibleError, match="no path of at most 2 jumps a gap for sequence 'b', row 3; raise"):
+    pair = r"sequence 'b', row 3 \(0 at time 2 after 1 at time 1 in row 2\)"
+    with pytest.raises(jm.InfeasibleError, match=f"no path of at most 2 jumps a gap for {pair}; raise"):
         MLTrajectory(one_way).fit(panel)
     sure = jm.Process([0.5, 0.5], [[0, 1], [1, 0]], [1.0, 0.0])
     with pytest.raises(jm.InfeasibleError, match="sequence 'b', row 1"):

@@ -54,8 +54,8 @@ def prefix(panel, s, n):
 @given(scenes())
 @settings(max_examples=120)
 def test_equals_the_decode_of_the_rows_so_far(scene):
-    """The law, with since and probabilities; seen to fail with the turn of a running dwell taken by h, a row charged
-    before the candidates of its gap, and two jumps where a gap has room for one."""
+    """The law, with since and probabilities; seen to fail with the turn of a running dwell taken by h, with a row
+    charged before the candidates of its gap, and with two jumps where a gap has room for one."""
     model, panel = scene
     online = jm.OnlineDecoder(model)
     for s in range(panel.n_sequences):

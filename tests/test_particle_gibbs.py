@@ -21,8 +21,8 @@ from jumpmeans.comparators.particle_chain import (
     to_measures,
 )
 from jumpmeans.emissions import Categorical, Gaussian
+from jumpmeans.emissions.categorical import SymbolPrior
 from jumpmeans.emissions.gaussian import NormalPrior
-from jumpmeans.emissions.symbols import SymbolPrior
 from jumpmeans.engines import Threads
 from jumpmeans.kernels.particles import beta_draw, draw_ancestors, draw_tables, give_birth, sweep_paths
 from jumpmeans.passes import Block, Sequences

@@ -12,6 +12,7 @@ import reference
 from jumpmeans.emissions import Bernoulli, Categorical, Exponential, Gaussian, Laplace, Poisson
 from jumpmeans.fit.em_steps import maximise
 from jumpmeans.kernels.stats import add_trajectory, label_rows
+from jumpmeans.model.constraints import Constraints
 from jumpmeans.model.objective import Prices, Stats, complete_cost, jump_costs, prior_cost, running_cost
 from jumpmeans.model.process import Process
 from jumpmeans.model.updates import exact_rate, exact_rates, transition_rows, uniform_rows
@@ -332,13 +333,15 @@ def test_pseudo_counts_of_a_closing_step_lean_on_the_common_rate():
     stats = process.emission.soft_stats(np.zeros((1, 1)), np.ones((1, 3)))
     expected = Expected(integrals, np.ones(3), stats, np.zeros(1))
     n = np.array([[0.0, 3.0, 2.0], [5.0, 0.0, 0.0]])
-    plain = maximise(process, expected, moves)
+    plain = maximise(process, expected, Constraints.of(moves))
     np.testing.assert_allclose(plain.rates, [5 / 4, 5 / 6, 0.0], rtol=1e-14)
     common = 10.0 / 20.0
-    leaning = maximise(process, expected, moves, pseudo_count=0.5)
+    leaning = maximise(process, expected, Constraints.of(moves), pseudo_count=0.5)
     np.testing.assert_allclose(leaning.rates, [6 / (4 + 1 / common), 5.5 / (6 + 0.5 / common), 0.0], rtol=1e-14)
     np.testing.assert_allclose(leaning.transition_probs[0], (n[0] + [0, 0.5, 0.5]) / 6, rtol=1e-14)
-    still = maximise(process, expected._replace(integrals=np.diag([1.0, 0.0, 1.0])), moves, pseudo_count=0.5)
+    still = maximise(
+        process, expected._replace(integrals=np.diag([1.0, 0.0, 1.0])), Constraints.of(moves), pseudo_count=0.5
+    )
     assert still.rates.tolist() == [
         0.0,
         1.0,

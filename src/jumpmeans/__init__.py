@@ -20,6 +20,7 @@ from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
 from .online import OnlineDecoder
+from .report import write_report
 from .simulate import simulate
 
 __version__ = "0.1.0"
@@ -51,4 +52,5 @@ __all__ = [
     "simulate_hggp",
     "state_path",
     "tune",
+    "write_report",
 ]

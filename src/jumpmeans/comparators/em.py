@@ -20,9 +20,10 @@ from ..estimators.last_value import check_at_fit
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
 from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
 from ..fit.information import observed_information
-from ..fit.setup import check_distinct, states_and_emission, typical_gap
+from ..fit.setup import check_distinct, constrain, states_and_emission, typical_gap
 from ..fit.start import given_process, start_emission
 from ..history import History
+from ..model.constraints import split
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
@@ -45,9 +46,11 @@ class EM(ReadOut):
         Family of each value column: "direct" (the label is the state), "categorical", "gaussian",
         "student", "lognormal", "laplace", "poisson", "exponential" or "bernoulli"; or a class of `jumpmeans.emissions`.
     states : list, optional
-        Labels of directly observed states, when some may never have been seen; fixes their order.
+        Labels of directly observed states, when some may never have been seen; fixes their order. Names of hidden
+        states, which go to them in the order of their values, unless a "marker" or fixed entries tell them apart.
     structure : Structure, optional
-        Moves that may happen; all others keep a rate of exactly 0.
+        What is known: moves that may happen (all others keep a rate of exactly 0), rates, emission entries, the first
+        state.
     start : Process or fitted model, optional
         Where to start: a process, or anything with `process_` such as a fitted `JumpMeans`. Families and labels are
         then its own. By default all moves are equally likely, rates are 1 / the median gap, and hidden states
@@ -156,16 +159,21 @@ class EM(ReadOut):
         x = blank.encode(panel)
         if given is None:
             check_distinct(panel, blank, x)
-        moves = (self.structure or Structure()).allowed_moves(labels)
-        task = Task.of(Sequences.of(get_engine(self.engine), panel, x, labels), moves, blank, x, panel)
+        constraints, blank = constrain(self.structure, labels, blank, panel)
+        moves = constraints.moves
+        task = Task.of(Sequences.of(get_engine(self.engine), panel, x, labels), constraints, blank, x, panel)
         climbs = []
         for k in range(1 if given is not None or blank.is_direct else self.n_init):
             if given is not None:
-                start = opened(given, moves, typical_gap(panel))
+                start = opened(replace(given, emission=blank), constraints, typical_gap(panel))
             else:
-                emission = hidden_start(blank, x, panel, "noise" if k % 2 else "data", rng, first=k == 0)
-                rates = moves.any(axis=1) / typical_gap(panel)
-                start = Process(rates, uniform_rows(moves), None, emission, labels)  # type: ignore[arg-type]
+                emission = hidden_start(
+                    blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None
+                )
+                rates, P = np.asarray(moves.any(axis=1) / typical_gap(panel)), uniform_rows(moves)
+                if constraints.binds:
+                    rates, P = split(constraints.imposed(rates[:, None] * P), P)
+                start = Process(rates, P, constraints.initial, emission, labels)  # type: ignore[arg-type]
             with explained(panel, "the allowed moves"):
                 climbs.append(climb(task, start, self.max_iter, self.tol, self.accelerate))
         with all_at_once(self) as new:
@@ -176,7 +184,7 @@ class EM(ReadOut):
         process, expected = run.end.process, run.end.expected
         time, jumps = np.diag(expected.integrals), process.rate_matrix * expected.integrals
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
-        if self.structure is None:
+        if self.structure is None and self.states is None:
             order = process.emission.stable_order(time)
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
@@ -225,9 +233,9 @@ class EM(ReadOut):
         process, panel = self._fitted(), self._panel(panel)
         emission = process.emission.with_pseudo_count(0.0)
         x = emission.encode(panel)
-        moves = (self.structure or Structure()).allowed_moves(process.states)
+        constraints = (self.structure or Structure()).constraints(process.states)
         sequences = Sequences.of(get_engine(self.engine), panel, x, process.states)
-        task = Task.of(sequences, moves, emission, x, panel)
+        task = Task.of(sequences, constraints, emission, x, panel)
         with explained(panel, "the fitted process"):
             found = observed_information(task, replace(process, emission=emission))
         return Sureness(self, found)
@@ -243,9 +251,11 @@ class EM(ReadOut):
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
 
 
-def hidden_start(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
+def hidden_start(
+    blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool, in_order: bool
+) -> Record:
     """First emission, with the spread of the values nearest to each state (of all values, if states hardly differ)."""
-    emission = start_emission(blank, x, panel, init, rng, first)
+    emission = start_emission(blank, x, panel, init, rng, first, in_order)
     weights = np.repeat(panel.weights, panel.lengths)
     if init == "noise":
         stats = emission.soft_stats(x, np.repeat(weights[:, None] / emission.n_states, emission.n_states, axis=1))

@@ -9,20 +9,21 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import AnyArray, Bools, Floats, Ints
+from ..arrays import AnyArray, Floats, Ints
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..emissions.priors import ColumnPrior, draw_rows
 from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.read_out import all_at_once, as_panel, explained
-from ..fit.setup import states_and_emission, typical_gap
+from ..fit.setup import constrain, states_and_emission, typical_gap
 from ..fit.start import start_emission
 from ..history import History
+from ..model.constraints import Constraints, split
 from ..model.process import Process
 from ..model.structure import Structure, jumps_needed
 from ..model.updates import uniform_rows
-from ..options import Rule, auto, check_options, choice, count, families, instance, none, number, seed, state_labels
+from ..options import Rule, auto, check_options, choice, count, families, instance, none, scale, seed, state_labels
 from ..passes import Block, Sequences
 from ..passes.draw import Drawn
 from ..progress import track
@@ -32,6 +33,8 @@ from .samples import Draw, Samples, match_order
 
 # Rows looked at when the states of two samples are matched.
 MATCHED_ROWS = 20_000
+# More would not end, or not fit into memory.
+MOST_DRAWS, MOST_CHAINS = 10**9, 1000
 
 
 class Gibbs(SampledReadOut):
@@ -87,7 +90,8 @@ class Gibbs(SampledReadOut):
     Priors: rows of P ~ Dirichlet(1) over the allowed moves, λ ~ Gamma(1, 1) in units of the typical gap,
     π ~ Dirichlet(1) (the paper fixes nothing about it), rows of ρ ~ Dirichlet(1); for gaussian columns
     σ² ~ inverse gamma(2, noise²) and μ | σ² ~ N(mean of the column, σ² spread²/noise²), the noise taken from successive
-    differences.
+    differences. A state some of whose rates are fixed or shared has no λ and P of its own: each of its free rates has
+    the prior of a λ, and one that is shared sees the jumps and the time of all its moves.
 
     Hidden states have no names, so a chain may swap them. Before states are averaged, those of each sample are matched
     to the sample of highest log-density so that most rows agree (not under a `structure`, which tells states apart).
@@ -107,12 +111,12 @@ class Gibbs(SampledReadOut):
         "emission": families,
         "states": state_labels,
         "structure": none | instance(Structure),
-        "n_samples": count(),
-        "burn_in": count(0),
-        "thin": count(),
-        "n_chains": count(),
+        "n_samples": count(most=MOST_DRAWS),
+        "burn_in": count(0, MOST_DRAWS),
+        "thin": count(most=MOST_DRAWS),
+        "n_chains": count(most=MOST_CHAINS),
         "init": choice("data", "noise"),
-        "prior_dwell_time": auto | number(above=0),
+        "prior_dwell_time": auto | scale(),
         "random_state": seed,
     }
 
@@ -151,24 +155,27 @@ class Gibbs(SampledReadOut):
         panel = as_panel(panel)
         wide, copies = copied(panel, "Gibbs")
         labels, blank = states_and_emission(wide, self.emission, self.n_states, self.states, "auto")
+        constraints, blank = constrain(self.structure, labels, blank, wide)
         block = Block.of(wide, blank.encode(wide), labels)
         sequences = Sequences.hold(get_engine(self.engine), block)
         gap = typical_gap(wide)
         priors = Priors(
             gap if isinstance(self.prior_dwell_time, str) else float(self.prior_dwell_time),
-            (self.structure or Structure()).allowed_moves(labels),
+            constraints,
             blank.priors(block.x, wide),
         )
         rng = np.random.default_rng(self.random_state)
         chains = []
         for k, own in enumerate(rng.spawn(self.n_chains)):
-            emission = start_emission(blank, block.x, wide, self.init, own, first=k == 0)
-            chains.append(Chain.start(sequences, block.x, priors.moves, emission, labels, gap, own))
+            emission = start_emission(
+                blank, block.x, wide, self.init, own, first=k == 0, in_order=self.states is not None
+            )
+            chains.append(Chain.start(sequences, block.x, constraints, emission, labels, gap, own))
         with all_at_once(self) as new:
             new._seed_ = int(rng.integers(2**32))
             with explained(wide, "the allowed moves"):
                 draws = new._run(priors, chains)
-            orders = new._publish_samples(draws, labels)
+            orders = new._publish_samples(draws, labels, constraints.binds)
             dwells = sequences.fetch_paths(chains[0].paths)
             dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
             new.trajectories_ = publish_first(panel, dwells, copies, labels)
@@ -188,18 +195,18 @@ class Gibbs(SampledReadOut):
                     draws.append(Draw(chain.process, chain.drawn.row_states[looked_at], value))
         return [draw for draws in kept for draw in draws]
 
-    def _publish_samples(self, draws: list[Draw], labels: NDArray[Any]) -> list[Ints]:
+    def _publish_samples(self, draws: list[Draw], labels: NDArray[Any], bound: bool) -> list[Ints]:
         """Samples with their states matched, their means and diagnostics; returns the order of each draw's states."""
         M = len(labels)
         orders = [np.arange(M)] * len(draws)
-        if self.structure is None and not draws[0].process.emission.is_direct:
+        if self.structure is None and self.states is None and not draws[0].process.emission.names_states:
             best = max(draws, key=lambda draw: draw.log_density)
             time = np.bincount(best.row_states, minlength=M).astype(np.float64)
             stable = best.process.emission.stable_order(time)
             orders = [match_order(draw.row_states, best.row_states, M)[stable] for draw in draws]
         samples = Samples.of([draw.process.take(order) for draw, order in zip(draws, orders, strict=True)])
         self.samples_, self.states_ = samples, labels
-        self.process_ = samples.mean_process(labels)
+        self.process_ = samples.mean_process(labels, by_move=bound)
         with np.errstate(divide="ignore"):
             log_rates = np.log(samples.rates).reshape(self.n_chains, self.n_samples, M)
         self.ess_ = np.array([bulk_ess(log_rates[..., s]) for s in range(M)])
@@ -223,22 +230,34 @@ class Priors(NamedTuple):
     """λ ~ Gamma(1, prior_time), rows of P ~ Dirichlet(1) over the allowed moves, π ~ Dirichlet(1), and the columns'."""
 
     prior_time: float
-    moves: NDArray[np.bool_]
+    constraints: Constraints
     columns: tuple[ColumnPrior, ...]
 
     def draw(self, paths: Drawn, x: Floats, labels: NDArray[Any], rng: np.random.Generator) -> Process:
         """Parameters given the paths and the values."""
-        M = len(self.moves)
+        moves, initial = self.constraints.moves, self.constraints.initial
+        M = len(moves)
         rates = rng.standard_gamma(1.0 + paths.jumps.sum(axis=1)) / (self.prior_time + paths.time)
+        rates = np.where(moves.any(axis=1), rates, 0.0)
+        P = draw_rows(np.where(moves, 1.0 + paths.jumps, 0.0), rng)
+        if self.constraints.binds:
+            rates, P = split(self._draw_bound(paths, rates[:, None] * P, rng), P)
         return Process(
-            np.where(self.moves.any(axis=1), rates, 0.0),
-            draw_rows(np.where(self.moves, 1.0 + paths.jumps, 0.0), rng),
-            draw_rows(1.0 + paths.first[None], rng)[0],
+            rates,
+            P,
+            draw_rows(1.0 + paths.first[None], rng)[0] if initial is None else initial,
             Record(
                 prior.draw(x[:, d], paths.row_states, M, rng) for d, prior in enumerate(self.columns)
             ),
             labels,
         )  # fmt: skip
+
+    def _draw_bound(self, paths: Drawn, Q: Floats, rng: np.random.Generator) -> Floats:
+        """(M, M) rates: in rows with known or shared ones each free rate ~ Gamma(1, prior_time), else those drawn."""
+        known, own = self.constraints, self.constraints.alone
+        events, time = known.pool(paths.jumps), known.pool_rows(paths.time)
+        drawn = rng.standard_gamma(1.0 + events) / (self.prior_time + time)
+        return np.where(own[:, None], Q, known.rates(drawn))
 
 
 @dataclass(eq=False)
@@ -254,13 +273,16 @@ class Chain:
 
     @classmethod
     def start(
-        cls, sequences: Sequences, x: Floats, moves: Bools, emission: Record, labels: AnyArray, gap: float,
+        cls, sequences: Sequences, x: Floats, constraints: Constraints, emission: Record, labels: AnyArray, gap: float,
         rng: np.random.Generator,
     ) -> Chain:  # fmt: skip
         """Rates of one jump a gap, all moves equally likely, possible jumps at the rows."""
-        M = len(labels)
-        rates = np.asarray(moves.any(axis=1) / gap)
-        process = Process(rates, uniform_rows(moves), np.full(M, 1.0 / M), emission, labels)
+        M, moves = len(labels), constraints.moves
+        rates, P = np.asarray(moves.any(axis=1) / gap), uniform_rows(moves)
+        if constraints.binds:
+            rates, P = split(constraints.imposed(rates[:, None] * P), P)
+        initial = np.full(M, 1.0 / M) if constraints.initial is None else constraints.initial
+        process = Process(rates, P, initial, emission, labels)
         return cls(sequences, x, process, sequences.begin_paths(rng, jumps_needed(moves)), rng)
 
     def step(self, priors: Priors, fresh: bool = False) -> float:

@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ..arrays import Floats, Ints
 from ..emissions import Record
+from ..model.constraints import split
 from ..model.process import Process
 
 
@@ -69,11 +70,14 @@ class Samples:
         """Draw k as a process."""
         return Process(self.rates[k], self.transition_probs[k], self.initial_probs[k], self.emissions[k], states)
 
-    def mean_process(self, states: NDArray[Any]) -> Process:
-        """Means of all parameters."""
+    def mean_process(self, states: NDArray[Any], by_move: bool = False) -> Process:
+        """Means of all parameters: of λ and P, or of the rates of the moves, which keeps those that are known."""
+        rates, P = self.rates.mean(axis=0), self.transition_probs.mean(axis=0)
+        if by_move:
+            rates, P = split((self.rates[:, :, None] * self.transition_probs).mean(axis=0), P)
         return Process(
-            self.rates.mean(axis=0),
-            self.transition_probs.mean(axis=0),
+            rates,
+            P,
             self.initial_probs.mean(axis=0),
             self.emissions[0].averaged(self.emissions),
             states,

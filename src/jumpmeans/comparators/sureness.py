@@ -15,7 +15,7 @@ from ..data.frames import make_frame
 from ..data.interval import LEVEL, Interval, asked, in_form, numbers
 from ..data.table import Table
 from ..errors import first_few
-from ..fit.information import LOG_STEP, STEP, Information
+from ..fit.information import LOG_STEP, STEP, Information, rate_names
 from ..options import choice
 
 # Directions with less than this share of the information that seen paths would have are flat: not known at all.
@@ -187,13 +187,16 @@ class Sureness:
         """
         found = self.interval(lambda m: m.process_.rate_matrix, level)
         se = self._spread(lambda m: m.process_.rate_matrix)[1]
-        moves, states = self._chart.task.moves, self._chart.process.states
+        constraints, states = self._chart.task.constraints, self._chart.process.states
+        moves = constraints.moves
         source, target = np.nonzero(moves)
-        labels = [str(label) for label in states.tolist()]
-        names = [f"rate {labels[i]} → {labels[j]}" for i, j in zip(source.tolist(), target.tolist(), strict=True)]
-        at_edge = np.isin(names, self.held)
+        # of each free rate; the last entry is for rates that are known
+        held = np.append(np.isin(rate_names(states, constraints), self.held), False)
+        pull = np.append(constraints.pool(self._pull), 0.0)
+        at_edge = held[constraints.group[moves]]
         with np.errstate(divide="ignore"):
-            bound = np.log(2.0 / (1.0 - level)) / np.maximum(-self._pull[moves], 0.0)
+            bound = np.log(2.0 / (1.0 - level)) / np.maximum(-pull[constraints.group[moves]], 0.0)
+        notes = np.where(constraints.is_known[moves], "known", "")
         rate = np.where(at_edge, 0.0, found.estimate[moves])
         columns = {
             "from": states[source],
@@ -202,6 +205,6 @@ class Sureness:
             "se": np.where(at_edge, np.nan, se[moves]),
             "low": np.where(at_edge, 0.0, found.low[moves]),
             "high": np.where(at_edge, bound, found.high[moves]),
-            "note": np.where(at_edge, "at 0: bounded by not having been seen", ""),
+            "note": np.where(at_edge, "at 0: bounded by not having been seen", notes),
         }
         return make_frame(columns, backend)

@@ -5,13 +5,24 @@ once; listed in `record.FAMILIES`, its name too.
 """
 
 from .bregman import Bernoulli, Exponential, MeanColumn, Poisson
+from .categorical import Categorical
 from .centred import CentredColumn
 from .column import Column
 from .gaussian import Gaussian, Lognormal
 from .laplace import Laplace
-from .record import FAMILIES, Family, Record, as_record, find_families, find_family, require_particles, shows_states
+from .record import (
+    FAMILIES,
+    Family,
+    Record,
+    as_record,
+    find_families,
+    find_family,
+    marks_states,
+    require_particles,
+    shows_states,
+)
 from .student import Student
-from .symbols import Categorical, Direct
+from .symbols import Direct, Marker
 
 __all__ = [
     "FAMILIES",
@@ -25,6 +36,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "Lognormal",
+    "Marker",
     "MeanColumn",
     "Poisson",
     "Record",
@@ -32,6 +44,7 @@ __all__ = [
     "as_record",
     "find_families",
     "find_family",
+    "marks_states",
     "require_particles",
     "shows_states",
 ]

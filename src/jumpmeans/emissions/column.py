@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -42,9 +42,13 @@ class Column(ABC):
     has_labels: ClassVar[bool] = False
     # Whether a value is the state itself.
     shows_state: ClassVar[bool] = False
+    # Whether a value may be the name of a state, so that states are told apart by it.
+    marks_states: ClassVar[bool] = False
     # Whether there is a prior to sample under, and one that can give birth to states.
     is_conjugate: ClassVar[bool] = False
     has_particles: ClassVar[bool] = False
+    # Whether single entries can be fixed (see `with_fixed`).
+    has_entries: ClassVar[bool] = False
     # Free parameters of one state.
     n_free: int = 1
 
@@ -54,6 +58,30 @@ class Column(ABC):
     def n_states(self) -> int:
         """M, number of states."""
         return len(getattr(self, self.params[0]))
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of all states."""
+        return self.n_states * self.n_free
+
+    def with_fixed(self, entries: Mapping[tuple[int, Any], float]) -> Self:
+        """The same emission with entries {(state index, label): value} that no update changes."""
+        raise ValueError(
+            f"fixed emission entries must be of a categorical column, got {len(entries)} for emission {self.name!r}; "
+            "nothing of it can be fixed: leave them out."
+        )
+
+    def without_fixed(self) -> Self:
+        """The same emission with all entries free."""
+        return self
+
+    def with_fixed_of(self, other: Self) -> Self:
+        """The same emission with the entries that are fixed in another."""
+        return self
+
+    def misfit(self, other: Self) -> Floats:
+        """(M, M) how far each state of another emission (columns) is from what is fixed of each of this (rows)."""
+        return np.zeros((self.n_states, self.n_states))
 
     def _copy(self, **changes: Any) -> Self:
         """The same emission with other parameters, unchecked."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Bools, Floats
 
 # Hands out the next coordinates of a climb in a given shape.
 Take = Callable[..., Floats]
@@ -16,7 +16,8 @@ Take = Callable[..., Floats]
 class Part(NamedTuple):
     """Some parameters: their values, the information in each (see `slope`), and whether they move as square roots.
 
-    whole : the axis along which they are probabilities that sum to 1, if any; name : what they are.
+    whole : the axis along which they are probabilities that sum to 1, if any; name : what they are; known : those that
+    are fixed.
     """
 
     values: Floats
@@ -24,6 +25,7 @@ class Part(NamedTuple):
     root: bool
     whole: int | None = None
     name: str = "parameter"
+    known: Bools | None = None
 
     @property
     def coordinates(self) -> Floats:

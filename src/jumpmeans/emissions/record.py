@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 from ..arrays import Floats
 from ..errors import PanelError
 from .bregman import Bernoulli, Exponential, Poisson
+from .categorical import Categorical
 from .column import Column, Ints
 from .gaussian import Gaussian, Lognormal
 from .laplace import Laplace
 from .priors import ColumnPrior
 from .student import Student
-from .symbols import Categorical, Direct
+from .symbols import Direct, Marker
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
 
 FAMILIES: dict[str, type[Column]] = {
     family.name: family
-    for family in (Direct, Categorical, Gaussian, Lognormal, Student, Laplace, Poisson, Exponential, Bernoulli)
+    for family in (Direct, Marker, Categorical, Gaussian, Lognormal, Student, Laplace, Poisson, Exponential, Bernoulli)
 }
 # A family as a user gives it: its name here, or its class.
 Family = str | type[Column]
@@ -52,6 +53,12 @@ def find_families(emission: Family | Sequence[Family], n_columns: int) -> list[t
             f"{[family.name for family in families]}; give a single name for all columns or a list of the right length."
         )
     seen = [family.name for family in families if family.shows_state]
+    marks = [family.name for family in families if family.marks_states]
+    if len(marks) > 1 or (marks and seen):
+        raise ValueError(
+            f"emission {marks[0]!r} must stand for one column only, where none is 'direct', got {[*marks, *seen]}; "
+            "use 'categorical' for the others."
+        )
     if len(seen) > 1:
         raise ValueError(f"emission {seen[0]!r} must stand for one column only; use 'categorical' for the others.")
     return families
@@ -60,6 +67,11 @@ def find_families(emission: Family | Sequence[Family], n_columns: int) -> list[t
 def shows_states(emission: Family | Sequence[Family]) -> bool:
     """Whether one of the families shows the state itself."""
     return any(find_family(family).shows_state for family in _listed(emission, 1))
+
+
+def marks_states(emission: Family | Sequence[Family]) -> bool:
+    """Whether one of the families names states."""
+    return any(find_family(family).marks_states for family in _listed(emission, 1))
 
 
 def _listed(emission: Family | Sequence[Family], n: int) -> list[Family]:
@@ -137,14 +149,29 @@ class Record:
         return any(column.shows_state for column in self.columns)
 
     @property
+    def names_states(self) -> bool:
+        """Whether a column tells states apart by their names."""
+        return any(column.shows_state or column.marks_states for column in self.columns)
+
+    @property
+    def tells_apart(self) -> bool:
+        """Whether states are told apart before any data, by their names or by entries that are fixed."""
+        return self.names_states or any(column.without_fixed() is not column for column in self.columns)
+
+    @property
+    def free_columns(self) -> list[int]:
+        """Columns that have parameters."""
+        return [d for d, column in enumerate(self.columns) if column.n_free > 0]
+
+    @property
     def hides_symbols(self) -> bool:
         """Whether states are hidden behind symbols, alone or among other columns."""
-        return not self.is_direct and any(column.is_symbolic for column in self.columns)
+        return not self.is_direct and any(self.columns[d].is_symbolic for d in self.free_columns)
 
     @property
     def only_symbols(self) -> bool:
         """Whether all that is seen of hidden states are symbols."""
-        return not self.is_direct and all(column.is_symbolic for column in self.columns)
+        return self.hides_symbols and all(self.columns[d].is_symbolic for d in self.free_columns)
 
     def encode(self, panel: Panel) -> Floats:
         """(n, D) values as numbers and codes, checked against each column's support."""
@@ -174,7 +201,7 @@ class Record:
         return np.array([column.natural_weight() for column in self.columns])
 
     def cost(self, x: Floats, weights: Floats) -> Floats:
-        """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed, infinite beyond what floats hold."""
+        """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed; infinite beyond floats."""
         out = np.zeros((len(x), self.n_states))
         with np.errstate(over="ignore"):
             for a in range(0, len(x), PIECE):
@@ -221,6 +248,11 @@ class Record:
         """Free parameters of one state."""
         return sum(column.n_free for column in self.columns)
 
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of all states."""
+        return sum(column.n_parameters for column in self.columns)
+
     def update(self, stats: tuple[Any, ...]) -> Record:
         """Emission that minimises the cost of the assigned rows."""
         return Record(column.update(s) for column, s in zip(self.columns, stats, strict=True))
@@ -256,6 +288,10 @@ class Record:
         """The emission whose state i is state index[i] of this one: in another order, fewer, or some of them twice."""
         return Record(column.take(index) for column in self.columns)
 
+    def join(self, other: Record) -> Record:
+        """The states of this emission, then those of another of the same families."""
+        return Record(column.join(theirs) for column, theirs in zip(self.columns, other.columns, strict=True))
+
     def averaged(self, others: Sequence[Record]) -> Record:
         """Emission whose parameters are the means of those of others (this one among them)."""
         return Record(column.averaged([other.columns[d] for other in others]) for d, column in enumerate(self.columns))
@@ -284,9 +320,9 @@ class Record:
     def stable_order(self, time_in_state: Floats) -> NDArray[np.int64]:
         """Order of the states that two fits agree on: by value, then by most probable symbol and frequency.
 
-        Directly observed states keep the order of their labels.
+        States that a column names keep the order of their labels.
         """
-        if self.is_direct:
+        if self.names_states:
             return np.arange(self.n_states)
         numeric_first = sorted(self.columns, key=lambda column: column.has_labels)
         keys = [key for column in reversed(numeric_first) if (key := column.sort_key()) is not None]

@@ -154,8 +154,8 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_parameters_(self) -> int:
-        """Free parameters: rates of the moves that may happen, π, and the emission's own."""
-        return count_parameters(self._fitted(), getattr(self, "structure", None))
+        """Free parameters: rates (shared ones once, known ones not at all), π if it is estimated, the emission's."""
+        return (getattr(self, "structure", None) or Structure()).n_free(self._fitted())
 
     def aic(self, panel: Any, first: str = "estimated") -> float:
         """Akaike's criterion, 2 k - 2 log L; the less the better.
@@ -243,14 +243,10 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
     def _n_counted(self, first: str) -> int:
         """Free parameters that a likelihood depends on."""
         FIRST.check("first", first)
-        return self.n_parameters_ - (len(self._fitted().rates) - 1 if first == "given" else 0)
-
-
-def count_parameters(process: Process, structure: Structure | None) -> int:
-    """Free parameters of a process: rates, first state, emission."""
-    M = len(process.rates)
-    rates = int((structure or Structure()).allowed_moves(process.states).sum())
-    return rates + (M - 1) + M * process.emission.n_free
+        process, structure = self._fitted(), getattr(self, "structure", None) or Structure()
+        if first == "given":
+            structure = replace(structure, initial="given")
+        return structure.n_free(process)
 
 
 def rows_seen(panel: Panel) -> float:

@@ -8,18 +8,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arrays import AnyArray, Bools, Floats
+from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
-from ..emissions import Family, Record, shows_states
+from ..emissions import Family, Record, marks_states, shows_states
 from ..engines import get_engine
 from ..errors import PanelError
-from ..fit.advice import warn_of_ends
+from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     are_auto,
+    barred_first,
     check_distinct,
+    constrain,
     counted,
     emission_weights,
     even_jumps,
@@ -32,13 +34,14 @@ from ..fit.setup import (
     typical_gap,
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
+from ..model.constraints import Constraints
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.structure import Structure
 from ..options import Rule, check_options, choice, count, flag, instance, listed, none
 from ..passes import Block, Dwells, Sequences
 from ..progress import status
-from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, weight
+from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
 from .read_out import as_panel, explained
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
@@ -103,8 +106,8 @@ class InfiniteJumpMeans(JumpModel):
         objective.
     path_ : list of Step
         Kind, number of states and objective after the start and after each accepted move.
-    trajectories_, objective_, objective_history_, cost_, rates_, transition_probs_, emission_, process_, states_, \
-n_iter_, converged_, history_
+    trajectories_, objective_, objective_history_, cost_, cost_history_, rates_, transition_probs_, emission_, \
+process_, states_, n_iter_, converged_, history_
         As in `JumpMeans`. The objective never rises over the sweeps of the accepted descents.
 
     Notes
@@ -206,14 +209,18 @@ n_iter_, converged_, history_
                 "got 'running'."
             )
         labels, blank = self._blank(panel)
-        prices = self._prices(panel, blank, blank.encode(panel))
+        constraints, blank = constrain(self.structure if blank.is_direct else None, labels, blank, panel)
+        prices = self._prices(panel, blank, blank.encode(panel))._replace(first=barred_first(constraints))
+        check_first(panel, prices.first)
         if start is not None:
             self._check_start(start)
         if blank.is_direct:
-            warn_of_ends(panel, blank.states_seen(blank.encode(panel)), labels, self._allowed(labels))
+            seen = blank.states_seen(blank.encode(panel))
+            warn_of_ends(panel, seen, labels, constraints.moves)
+            warn_of_times(panel, seen)
         with status("looking for states"):
             if blank.is_direct:
-                run, model, path = self._fit_labels(panel, blank, prices, labels)
+                run, model, path = self._fit_labels(panel, blank, prices, constraints, labels)
             else:
                 run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
@@ -248,6 +255,11 @@ n_iter_, converged_, history_
 
     def _blank(self, panel: Panel) -> tuple[AnyArray, Record]:
         usual = USUAL_STATES if self._is_hidden() else None
+        if usual is not None and (self.states is not None or marks_states(self.emission)):
+            raise ValueError(
+                "states must be given only for emission 'direct', nor can a 'marker' name them: hidden states whose "
+                "number is learned are numbered; use JumpMeans or EM."
+            )
         return states_and_emission(panel, self.emission, usual, self.states, "auto")
 
     def _check_start(self, start: InfiniteJumpMeans) -> None:
@@ -265,23 +277,20 @@ n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return not shows_states(self.emission)
 
-    def _allowed(self, labels: AnyArray) -> Bools:
-        return (self.structure or Structure()).allowed_moves(labels)
-
     def _hold(self, panel: Panel, emission: Record, labels: AnyArray | None = None) -> Sequences:
         return Sequences.of(get_engine(self.engine), panel, emission.encode(panel), labels)
 
-    def _model(self, prices: Prices, moves: Bools) -> Model:
-        search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
-        return Model(prices, moves, search._replace(free_end=int(not prices.running)))
+    def _model(self, prices: Prices, constraints: Constraints) -> Model:
+        search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
+        return Model(prices, constraints, search._replace(free_end=int(not prices.running)))
 
     def _fit_labels(
-        self, panel: Panel, blank: Record, prices: Prices, labels: AnyArray
+        self, panel: Panel, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
-        moves = self._allowed(labels)
-        model = self._model(prices, moves)
-        M = len(labels)
+        moves = constraints.moves
+        model = self._model(prices, constraints)
+        M = len(moves)
         start = Params(
             np.asarray(moves.any(axis=1)) / typical_gap(panel),
             start_rows(blank, blank.encode(panel), panel, moves, "data"),
@@ -346,7 +355,7 @@ n_iter_, converged_, history_
             params,
             row_features(params.emission, x, panel) / feature_units(params.emission, x, panel),
             1.0 / typical_gap(panel),
-            lambda n: model._replace(moves=every_move(n)),
+            lambda n: model._replace(constraints=every_move(n)),
         )
         rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, self.tol)
         return search_states(Sequences.hold(get_engine(self.engine), block), scene, rules, total_weight(panel))
@@ -381,6 +390,6 @@ n_iter_, converged_, history_
         )
 
 
-def every_move(n: int) -> Bools:
-    """(n, n) all moves."""
-    return ~np.eye(n, dtype=bool)
+def every_move(n: int) -> Constraints:
+    """Every move between n states, none of them known."""
+    return Constraints.of(~np.eye(n, dtype=bool))

@@ -7,16 +7,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arrays import AnyArray, Bools, Floats
+from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
-from ..fit.advice import warn_of_ends
+from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.ascent import opened
 from ..fit.descent import Model, descend
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
+    are_auto,
+    barred_first,
     check_distinct,
+    constrain,
     counted,
     emission_weights,
     even_jumps,
@@ -27,6 +30,7 @@ from ..fit.setup import (
     typical_gap,
 )
 from ..fit.start import given_process, named_emission, start_emission, start_rows
+from ..model.constraints import Constraints
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.process import Process
@@ -34,7 +38,7 @@ from ..model.structure import Structure
 from ..options import Rule, auto, check_options, choice, count, instance, listed, none, price
 from ..passes import Sequences
 from ..progress import status
-from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, weight
+from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
 from .read_out import as_panel, explained
 
 # What a model of known parameters still has to be told.
@@ -53,10 +57,12 @@ class JumpMeans(JumpModel):
     n_states : int, optional
         M. May be left out when the states are observed directly: their labels decide.
     emission : str or list of str
-        Family of each value column: "direct" (the label is the state), "categorical", "gaussian",
-        "student", "lognormal", "laplace", "poisson", "exponential" or "bernoulli"; or a class of `jumpmeans.emissions`.
+        Family of each value column: "direct" (the label is the state), "marker" (the label names some states),
+        "categorical", "gaussian", "student", "lognormal", "laplace", "poisson", "exponential" or "bernoulli"; or a
+        class of `jumpmeans.emissions`.
     states : list, optional
-        Labels of directly observed states, when some may never have been seen; fixes their order.
+        Labels of directly observed states, when some may never have been seen; fixes their order. Names of hidden
+        states, which go to them in the order of their values, unless a "marker" or fixed entries tell them apart.
     transition_weight : float or "auto"
         ξ, weight of -ln p of each jump; auto: 1.
     emission_weight : float, list of float or "auto"
@@ -70,7 +76,7 @@ class JumpMeans(JumpModel):
         but for states hidden behind symbols half and all of the mean count, without which hard assignment
         makes noisy symbols look certain. Closing EM steps always use 0.01, or 3 where symbols hide the states.
     structure : Structure, optional
-        Moves that may happen.
+        What is known: moves that may happen, rates and emission entries, the first state.
     start : Process or fitted model, optional
         Where to start: a process, or anything with `process_` such as a fitted `EM`. Families and labels are then its
         own, and there is one start.
@@ -102,8 +108,8 @@ class JumpMeans(JumpModel):
         the objective); `decode` of the same panel gives the same.
     objective_, objective_history_ : float, (n_iter_,)
         J at the end and after each sweep; never rises.
-    cost_ : Cost
-        J by its named terms.
+    cost_, cost_history_ : Cost, list of Cost
+        J by its named terms, at the end and after each sweep.
     process_ : Process
         The Markov process that everything speaks of, the objective apart.
     rates_, transition_probs_, emission_ : (M,), (M, M), Record
@@ -213,15 +219,16 @@ class JumpMeans(JumpModel):
         if odd:
             raise ValueError(f"options of from_process must be among {sorted(PROCESS_OPTIONS)}, got {sorted(odd)}.")
         families = [type(column) for column in process.emission.columns]
-        direct = process.emission.is_direct
+        named = process.emission.names_states
         model = cls(
-            None if direct else len(process.rates),
+            None if named else len(process.rates),
             emission=families[0] if len(families) == 1 else families,
-            states=process.states.tolist() if direct else None,
+            states=process.states.tolist() if named else None,
             **options,
         )
         check_options(model, model.rules)
         given = model.emission_weight
+        are_auto(given, len(families))  # refuses a list of another length
         prices = Prices(
             or_auto(model.transition_weight, 1.0),
             np.ones(len(families))
@@ -246,25 +253,30 @@ class JumpMeans(JumpModel):
         x = blank.encode(panel)
         if given is None:
             check_distinct(panel, blank, x)
-        moves = (self.structure or Structure()).allowed_moves(labels)
+        constraints, blank = constrain(self.structure, labels, blank, panel)
+        moves = constraints.moves
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
-        model = Model(self._prices(panel, blank, x), moves, search)
+        prices = self._prices(panel, blank, x)._replace(first=barred_first(constraints))
+        check_first(panel, prices.first)
+        model = Model(prices, constraints, search)
         sequences = Sequences.of(get_engine(self.engine), panel, x, labels)
         rng = np.random.default_rng(self.random_state)
         warn_of_ends(panel, blank.states_seen(x), labels, moves)
+        warn_of_times(panel, blank.states_seen(x))
         starts = self._n_starts(blank) if given is None else 1
         runs = []
         for k in range(starts):
             if given is None:
+                named = self.states is not None
                 start = Params(
                     np.asarray(moves.any(axis=1)) / typical_gap(panel),
                     start_rows(blank, x, panel, moves, self.init),
                     named_emission(
-                        start_emission(blank, x, panel, self.init, rng, first=k == 0), x, panel, labels
+                        start_emission(blank, x, panel, self.init, rng, first=k == 0, in_order=named), x, panel, labels
                     ),
                 )  # fmt: skip
             else:
-                start = self._given_params(given, panel, blank, x, moves)
+                start = self._given_params(given, panel, blank, x, constraints)
             with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):
                 runs.append(descend(sequences, start, model, self.max_iter, self.tol))
         with status("closing steps"):
@@ -280,13 +292,13 @@ class JumpMeans(JumpModel):
         if given is None:
             return states_and_emission(panel, self.emission, self.n_states, self.states, self.pseudo_count)
         families = [type(column) for column in given.emission.columns]
-        states = given.states.tolist() if given.emission.is_direct else None
+        states = given.states.tolist() if given.emission.names_states else None
         blank = states_and_emission(panel, families, len(given.rates), states, self.pseudo_count)[1]
         return given.states, blank
 
-    def _given_params(self, given: Process, panel: Panel, blank: Record, x: Floats, moves: Bools) -> Params:
+    def _given_params(self, given: Process, panel: Panel, blank: Record, x: Floats, constraints: Constraints) -> Params:
         """Parameters to start from: those given, with the emission that their trajectories have under our priors."""
-        given = opened(given, moves, typical_gap(panel))
+        given = opened(given, constraints, typical_gap(panel))
         known = JumpMeans.from_process(given, engine=self.engine, jumps_per_gap=self.jumps_per_gap)
         states = known._row_states(panel)
         emission = blank.update(blank.stats(x, states, np.repeat(panel.weights, panel.lengths)))
@@ -320,5 +332,5 @@ class JumpMeans(JumpModel):
     def _n_starts(self, blank: Record) -> int:
         if not isinstance(self.n_init, str):
             return int(self.n_init)
-        one_measure = len(blank.columns) == 1 and not blank.columns[0].is_symbolic
+        one_measure = len(blank.free_columns) == 1 and not blank.hides_symbols
         return 1 if blank.is_direct or one_measure or blank.n_states == 1 else 3

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import AnyArray, Codes, Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..errors import PanelError
 from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
 from ..fit.publish import publish_trajectories
@@ -63,6 +64,7 @@ class JumpModel(ReadOut):
     objective_history_: Floats
     history_: History
     cost_: Cost
+    cost_history_: list[Cost]
     n_iter_: int
     converged_: bool
     _decoder_: Decoder
@@ -92,7 +94,7 @@ class JumpModel(ReadOut):
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
                 ),
-                lambda process: most_likely(sequences, process, model.moves, panel),
+                lambda process: most_likely(sequences, process, model.constraints, panel),
             )  # fmt: skip
         params = run.params
         trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
@@ -113,6 +115,7 @@ class JumpModel(ReadOut):
                 objective_=run.cost.total,
                 objective_history_=np.array([cost.total for cost in run.history]),
                 cost_=run.cost,
+                cost_history_=run.history,
                 history_=run.timing,
                 n_iter_=len(run.history),
                 converged_=run.converged,
@@ -147,6 +150,7 @@ class JumpModel(ReadOut):
     def _dwells(self, panel: Panel, criterion: str) -> Dwells:
         if criterion == "time":
             return super()._dwells(panel, criterion)
+        check_first(panel, self._decoder_.prices.first)
         sequences = self._sequences(panel)
         if criterion == "online":
             with explained(panel, WHY, REMEDY):
@@ -159,3 +163,13 @@ class JumpModel(ReadOut):
 
     def _shown(self) -> AnyArray:
         return self._decoder_.shown
+
+
+def check_first(panel: Panel, first: Floats | None) -> None:
+    """Refuse windows that begin before their first row where some states cannot be the first (first: (M,) costs)."""
+    early = np.flatnonzero(panel.times[panel.offsets[:-1]] > panel.start_times)
+    if first is not None and len(early):
+        raise PanelError(
+            "windows must begin with their first row where Structure(initial=...) rules out states, got one that "
+            f"begins before {panel.locate(int(panel.offsets[early[0]]))}; add a row there without a value."
+        )

@@ -63,10 +63,34 @@ def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
                 f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
                 "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
             ) from None
+        pair, is_first = pair_of(panel, row)
+        allow = (
+            "allow it to be first (Structure(initial=...))" if is_first else "allow the move (Structure(allowed=...))"
+        )
         raise InfeasibleError(
-            f"{why} must be able to explain every sequence, got none for {panel.locate(row)}; allow the move "
-            f"(Structure(allowed=...)), {remedy}or correct the row."
+            f"{why} must be able to explain every sequence, got none for {pair}; {allow}, {remedy}or correct the row."
         ) from None
+
+
+def pair_of(panel: Panel, row: int) -> tuple[str, bool]:
+    """A row and the one before it that shows anything, in words; and whether there is none."""
+    first = int(panel.offsets[panel.sequence_index[row]])
+    before = np.flatnonzero(panel.observed[first:row]) + first
+    place = f"{panel.locate(row)} ({_shown(panel, row)}"
+    if not len(before):
+        return f"{place}, the first to show anything)", True
+    last = int(before[-1])
+    return f"{place} after {_shown(panel, last)} in row {panel.layout.rows[last]})", False
+
+
+def _shown(panel: Panel, row: int) -> str:
+    """What a row shows and when, in words."""
+    values = [
+        f"{x:g}" if labels is None else repr(labels.tolist()[int(x)])
+        for x, labels in zip(panel.values[row].tolist(), panel.categories, strict=True)
+        if np.isfinite(x)
+    ]
+    return f"{' and '.join(values) or 'nothing'} at time {panel.show_time(panel.times[row])}"
 
 
 class Occupancy(NamedTuple):
@@ -221,7 +245,8 @@ class ReadOut(ModelAnswers):
         panel : Panel or frame
         at : mapping {id: times} or pair (ids, times), optional
             Times to read at, from the start of each window to as far beyond its end as one likes; by default every
-            row of the panel. Before its window a process is not defined.
+            row of the panel. Before its window a process is not defined. At the very time of a move that is known
+            (a row seen as a transition or an entry) the new state is there already.
 
         Returns
         -------

@@ -21,6 +21,7 @@ from ..data.panel import Panel
 from ..emissions import Record
 from ..emissions.parts import Part
 from ..history import History
+from ..model.constraints import Constraints, split
 from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, NoPathError, Sequences
@@ -44,17 +45,17 @@ LEAST_BEND = 1e-8
 
 
 class Task(NamedTuple):
-    """What to climb: the data, allowed moves (M, M), the least spread of each column (D,), the shortest gap."""
+    """What to climb: the data, what is known, the least spread of each column (D,), the shortest gap."""
 
     sequences: Sequences
-    moves: Bools
+    constraints: Constraints
     floors: Floats
     shortest_gap: float = np.inf
 
     @classmethod
-    def of(cls, sequences: Sequences, moves: Bools, blank: Record, x: Floats, panel: Panel) -> Task:
+    def of(cls, sequences: Sequences, constraints: Constraints, blank: Record, x: Floats, panel: Panel) -> Task:
         """The likelihood of a panel whose encoded values are x (n, D)."""
-        return cls(sequences, moves, SCALE_FLOOR * blank.noises(x, panel), shortest_gap(panel))
+        return cls(sequences, constraints, SCALE_FLOOR * blank.noises(x, panel), shortest_gap(panel))
 
 
 class Point(NamedTuple):
@@ -78,18 +79,20 @@ def look(task: Task, process: Process) -> Point:
     """One pass over the data."""
     expected = task.sequences.expect(process)
     # a floor that moved with the fit could lower the likelihood
-    image = maximise(process, expected, task.moves, floors=task.floors)
-    return Point(process, float(task.sequences.weights @ expected.log_lik), expected, image)
+    image = maximise(process, expected, task.constraints, floors=task.floors)
+    weights = task.sequences.weights
+    # a first state that is given has no term: π is uniform, which is taken out again
+    given = float(weights.sum() * np.log(len(process.rates))) if task.constraints.given else 0.0
+    return Point(process, float(weights @ expected.log_lik) + given, expected, image)
 
 
-def parts_of(process: Process, expected: Expected, moves: Bools) -> list[Part]:
+def parts_of(process: Process, expected: Expected, constraints: Constraints) -> list[Part]:
     """All that a leap moves, in the order of `rebuild`; columns of other families make plain EM steps."""
     M = len(process.rates)
     time = np.maximum(np.diag(expected.integrals), 0.0)
-    parts = [
-        Part(process.rate_matrix[moves], np.repeat(time, moves.sum(axis=1)), True, name="rate"),
-        Part(process.initial_probs, np.full(M, expected.first.sum()), True, 0, "first state"),
-    ]
+    parts = [Part(constraints.free_rates(process.rate_matrix), constraints.pool_rows(time), True, name="rate")]
+    if constraints.initial is None:
+        parts.append(Part(process.initial_probs, np.full(M, expected.first.sum()), True, 0, "first state"))
     for column, stats in zip(process.emission.columns, expected.emission, strict=True):
         parts += column.parts(stats)
     return parts
@@ -105,13 +108,9 @@ def rebuild(u: Floats, like: Process, task: Task) -> Process:
         taken += size
         return u[taken - size : taken].reshape(shape)
 
-    M = len(like.rates)
-    Q = np.zeros((M, M))
-    Q[task.moves] = take(int(task.moves.sum())) ** 2
-    rates = Q.sum(axis=1)
-    safe = np.where(rates > 0, rates, 1.0)[:, None]
-    P = np.where(rates[:, None] > 0, Q / safe, like.transition_probs)
-    pi = take(M) ** 2
+    constraints = task.constraints
+    rates, P = split(constraints.rates(take(constraints.n_rates) ** 2), like.transition_probs)
+    pi = take(len(rates)) ** 2 if constraints.initial is None else constraints.initial
     columns = [
         column.rebuild(take, floor) for column, floor in zip(like.emission.columns, task.floors.tolist(), strict=True)
     ]
@@ -126,10 +125,10 @@ class Terrain(NamedTuple):
     information: Floats
 
     @classmethod
-    def at(cls, point: Point, moves: Bools) -> Terrain:
+    def at(cls, point: Point, constraints: Constraints) -> Terrain:
         """What one pass tells of a point."""
-        here = parts_of(point.process, point.expected, moves)
-        image = parts_of(point.image, point.expected, moves)
+        here = parts_of(point.process, point.expected, constraints)
+        image = parts_of(point.image, point.expected, constraints)
         return cls(
             np.concatenate([part.coordinates for part in here]),
             np.concatenate([part.slope(target) for part, target in zip(here, image, strict=True)]),
@@ -170,7 +169,7 @@ def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: boo
     """Steps until an EM step raises the likelihood by no more than a share `tol`, or a rate runs away."""
     history = History()
     here = look(task, start)
-    terrain = Terrain.at(here, task.moves)
+    terrain = Terrain.at(here, task.constraints)
     pairs: list[tuple[Floats, Floats]] = []
     plain = True
     for _ in track(max_iter, "EM"):
@@ -182,7 +181,7 @@ def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: boo
             history.add(here.log_lik)
             continue
         settled = there.log_lik - here.log_lik <= tol * abs(there.log_lik)
-        ahead = Terrain.at(there, task.moves)
+        ahead = Terrain.at(there, task.constraints)
         s, y = ahead.u - terrain.u, terrain.slope - ahead.slope
         scale = np.sqrt((s * terrain.information) @ s) * np.sqrt((y / terrain.information) @ y)
         if s @ y > LEAST_BEND * scale:
@@ -197,10 +196,10 @@ def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: boo
     return Climb(here, history, False)
 
 
-def most_likely(sequences: Sequences, process: Process, moves: Bools, panel: Panel) -> Process:
+def most_likely(sequences: Sequences, process: Process, constraints: Constraints, panel: Panel) -> Process:
     """The process of highest likelihood that EM finds from a given one; a warning says if there is none."""
     emission = process.emission.with_pseudo_count(0.0)
-    task = Task.of(sequences, moves, emission, emission.encode(panel), panel)
+    task = Task.of(sequences, constraints, emission, emission.encode(panel), panel)
     end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE).end.process
     warn_if_endless(end, task.shortest_gap)
     return end
@@ -213,15 +212,19 @@ def shortest_gap(panel: Panel) -> float:
     return float(gaps[(np.diff(panel.sequence_index[rows]) == 0) & (gaps > 0)].min(initial=np.inf))
 
 
-def opened(process: Process, moves: Bools, gap: float) -> Process:
-    """The process within the allowed moves, with a small chance of all that it rules out: EM cannot raise a zero."""
+def opened(process: Process, constraints: Constraints, gap: float) -> Process:
+    """The process within what is known, with a small chance of all else that it rules out: EM cannot raise a zero."""
+    moves = constraints.moves
     P = transition_rows(process.transition_probs, 0.0, moves)
     rates = np.where(moves.any(axis=1), np.where(process.rates > 0, process.rates, SMALLEST_SHARE / gap), 0.0)
     pi = np.where(process.initial_probs > 0, process.initial_probs, SMALLEST_SHARE)
+    P = transition_rows(np.where(P > 0, P, SMALLEST_SHARE), 0.0, moves)
+    if constraints.binds:
+        rates, P = split(constraints.imposed(rates[:, None] * P), P)
     return Process(
         rates,
-        transition_rows(np.where(P > 0, P, SMALLEST_SHARE), 0.0, moves),
-        pi / pi.sum(),
+        P,
+        constraints.initial_probs(pi),
         process.emission.with_pseudo_count(0.0),
         process.states,
     )

@@ -118,9 +118,9 @@ def evidence(sequences: Sequences, scene: Scene, run: Descent, n: float) -> floa
     observations. Dividing noise gains less than that; docs/choices.md has the null panels.
     """
     M = len(run.params.rates)
-    moves = scene.model(M).moves
-    process = estimate_process(run.stats, run.params, moves, PSEUDO_COUNT, np.arange(M))
-    process = em_steps(sequences, process, moves, CHECK_STEPS, PSEUDO_COUNT)
+    constraints = scene.model(M).constraints
+    process = estimate_process(run.stats, run.params, constraints, PSEUDO_COUNT, np.arange(M))
+    process = em_steps(sequences, process, constraints, CHECK_STEPS, PSEUDO_COUNT)
     return sequences.log_likelihood(process) - price(process, n)
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from ..arrays import Bools, Floats
 from ..errors import RiseWarning
 from ..history import History
+from ..model.constraints import Constraints, split
 from ..model.objective import Cost, Prices, Stats, evaluate
 from ..model.params import Params
-from ..model.updates import exact_rates, shared_rows, transition_rows, used_moves
+from ..model.updates import bound_rates, exact_rates, shared_rows, transition_rows, used_moves
 from ..passes import Search, Sequences
 from ..progress import say
 
@@ -33,10 +34,10 @@ BEHIND = {
 
 
 class Model(NamedTuple):
-    """What is minimised: the prices of the objective, the moves that may happen, how jumps are looked for."""
+    """What is minimised: the prices of the objective, what is known of the process, how jumps are looked for."""
 
     prices: Prices
-    moves: Bools
+    constraints: Constraints
     search: Search
 
     @property
@@ -67,7 +68,8 @@ class Descent(NamedTuple):
 
 def minimise(stats: Stats, params: Params, model: Model) -> Params:
     """Parameters of least objective for the trajectories behind `stats`; the previous ones fill what is free."""
-    prices, moves, _ = model
+    prices, constraints, _ = model
+    moves = constraints.moves
     leavable = np.asarray(moves.any(axis=1))
     rates = exact_rates(stats, prices, leavable)
     if prices.prior_count == 0 and (params.base_row is not None or prices.integrated):
@@ -75,6 +77,9 @@ def minimise(stats: Stats, params: Params, model: Model) -> Params:
     emission = params.emission.update(stats.emission)
     if prices.integrated:
         return Params(rates, used_moves(stats.jumps, moves, prices), emission)
+    if params.base_row is None and constraints.binds:
+        before = params.rates[:, None] * params.transition_probs
+        return Params(*split(bound_rates(stats, prices, constraints, before), params.transition_probs), emission)
     if params.base_row is None:
         rows = transition_rows(stats.jumps, prices.jump_pseudo_count, moves, params.transition_probs)
         return Params(rates, rows, emission)
@@ -112,8 +117,9 @@ def descend(
             cost = evaluate(stats, better, model.prices)
             decoded = evaluate(stats, params, model.prices) if model.is_exact else cost
         check_finite(cost)
-        # J after an update is that before it less what was gained: digits lost there are no rise later on
-        size, before = max(cost.size, decoded.size), size
+        # J after an update is that before it less what was gained: digits lost there are no rise later on. Where all
+        # dwells are of one length their costs cancel: each was still made of numbers of about 1.
+        size, before = max(cost.size, decoded.size) + float(stats.exits.sum() + stats.weights.sum()), size
         if end is not None and rises(end.cost, cost, max(before, size)):
             if model.is_exact:
                 warn_of_rise(end.cost, cost)

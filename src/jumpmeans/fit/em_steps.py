@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..arrays import Bools, Floats
+from ..arrays import Floats
+from ..model.constraints import Constraints, split
 from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, Sequences
@@ -19,7 +20,7 @@ SHARED_READINGS = 300.0
 def maximise(
     process: Process,
     expected: Expected,
-    moves: Bools,
+    constraints: Constraints,
     pseudo_count: float = 0.0,
     shared: float = 0.0,
     floors: Floats | None = None,
@@ -30,6 +31,7 @@ def maximise(
     rate (and is in the emission already); `shared` is what the spread of a state leans on the others by,
     `floors` (D,) the least spread of each column (`Column.with_scale`).
     """
+    moves = constraints.moves
     time = np.maximum(np.diag(expected.integrals), 0.0)
     jumps = np.maximum(process.rate_matrix * expected.integrals, 0.0)
     np.fill_diagonal(jumps, 0.0)
@@ -38,11 +40,15 @@ def maximise(
         extra = pseudo_count * moves.sum(axis=1)
         exits, time = exits + extra, time + extra * (time.sum() / exits.sum())
     rates = np.where(time > 0, exits / np.where(time > 0, time, 1.0), process.rates)
-    first = expected.first + pseudo_count
+    rates = np.where(moves.any(axis=1), rates, 0.0)
+    P = transition_rows(jumps, pseudo_count, moves, process.transition_probs)
+    if constraints.binds:
+        counts = np.where(moves, jumps + pseudo_count, 0.0)
+        rates, P = split(constraints.most_likely(counts, time, process.rate_matrix), P)
     return Process(
-        np.where(moves.any(axis=1), rates, 0.0),
-        transition_rows(jumps, pseudo_count, moves, process.transition_probs),
-        first / first.sum(),
+        rates,
+        P,
+        constraints.initial_probs(expected.first + pseudo_count),
         process.emission.update(expected.emission).with_scales(expected.emission, shared, floors),
         process.states,
     )
@@ -51,7 +57,7 @@ def maximise(
 def em_steps(
     sequences: Sequences,
     process: Process,
-    moves: Bools,
+    constraints: Constraints,
     n_steps: int,
     pseudo_count: float,
 ) -> Process:
@@ -59,5 +65,5 @@ def em_steps(
     process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
     for k in range(n_steps):
         say(f"{len(process.rates)} states, EM step {k + 1} of {n_steps}")
-        process = maximise(process, sequences.expect(process), moves, pseudo_count, SHARED_READINGS)
+        process = maximise(process, sequences.expect(process), constraints, pseudo_count, SHARED_READINGS)
     return process

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Floats
+from ..arrays import AnyArray, Bools, Floats
 from ..emissions.parts import Part
+from ..model.constraints import Constraints
 from ..model.process import Process
 from .ascent import Point, Task, look, parts_of, rebuild
 
@@ -59,13 +60,13 @@ class Chart(NamedTuple):
 
     def slope_at(self, process: Process) -> Floats:
         """(k,) gradient of the log-likelihood at another process."""
-        return _ways(look(self.task, process), self.task.moves)[self.free]
+        return _ways(look(self.task, process), self.task.constraints)[self.free]
 
 
-def _ways(point: Point, moves: Bools) -> Floats:
+def _ways(point: Point, constraints: Constraints) -> Floats:
     """(n,) gradient in the logarithm of each value, or in the value itself where it moves as it is."""
-    here = parts_of(point.process, point.expected, moves)
-    image = parts_of(point.image, point.expected, moves)
+    here = parts_of(point.process, point.expected, constraints)
+    image = parts_of(point.image, point.expected, constraints)
     return np.concatenate([np.ravel(a.weights * (b.values - a.values)) for a, b in zip(here, image, strict=True)])
 
 
@@ -73,13 +74,14 @@ def observed_information(task: Task, process: Process) -> Information:
     """Observed information of a process, which must be near the maximum of the likelihood."""
     point = look(task, process)
     _refuse_rough(process, point)
-    parts = parts_of(process, point.expected, task.moves)
-    names = _names(process, task.moves, parts)
+    parts = parts_of(process, point.expected, task.constraints)
+    names = _names(process, task.constraints, parts)
     values = np.concatenate([np.ravel(part.values) for part in parts])
     weights = np.concatenate([np.ravel(part.weights) for part in parts])
     logs = np.concatenate([np.full(part.values.size, part.root) for part in parts])
     seen = np.where(logs, weights * values, np.inf) > AT_EDGE
-    seen &= weights > 0
+    known = np.concatenate([_known(part) for part in parts])
+    seen &= (weights > 0) & ~known
     free = seen & ~np.concatenate([_references(part) for part in parts])
     chart = Chart(task, process, values, logs, free)
     floored = _at_floor(chart, parts, point)
@@ -94,14 +96,14 @@ def observed_information(task: Task, process: Process) -> Information:
         there, back = (chart.slope_at(chart.process_at(sign * step)) for sign in (1.0, -1.0))
         matrix[:, i] = (back - there) / (2.0 * steps[i])
     R = point.expected.integrals
-    pull = np.where(task.moves, R - np.diag(R)[:, None], 0.0)
+    pull = np.where(task.constraints.moves, R - np.diag(R)[:, None], 0.0)
     return Information(
         chart,
         [name for name, is_free in zip(names, free.tolist(), strict=True) if is_free],
         0.5 * (matrix + matrix.T),
         np.where(logs, weights * values, weights)[free],
-        _ways(point, task.moves)[free],
-        [name for name, is_seen in zip(names, seen.tolist(), strict=True) if not is_seen],
+        _ways(point, task.constraints)[free],
+        [name for name, is_held in zip(names, (~seen & ~known).tolist(), strict=True) if is_held],
         pull,
     )
 
@@ -110,15 +112,21 @@ def _references(part: Part) -> Bools:
     """Entries that follow from the others of their row: the largest of probabilities that sum to 1."""
     out = np.zeros(part.values.shape, dtype=bool)
     if part.whole is not None:
-        largest = np.expand_dims(part.values.argmax(axis=part.whole), part.whole)
+        free = np.where(_known(part).reshape(out.shape), -1.0, part.values)
+        largest = np.expand_dims(free.argmax(axis=part.whole), part.whole)
         np.put_along_axis(out, largest, True, axis=part.whole)
     return out.ravel()
+
+
+def _known(part: Part) -> Bools:
+    """Entries that are fixed."""
+    return np.zeros(part.values.size, dtype=bool) if part.known is None else np.ravel(part.known)
 
 
 def _at_floor(chart: Chart, parts: list[Part], point: Point) -> Bools:
     """Entries that cannot go lower: spreads at the least that they may have."""
     lower = chart.process_at(np.where(chart.logs, -LOG_STEP, 0.0)[chart.free])
-    moved = parts_of(lower, point.expected, chart.task.moves)
+    moved = parts_of(lower, point.expected, chart.task.constraints)
     stuck = [
         np.ravel(b.values > a.values * np.exp(-0.5 * LOG_STEP)) & (a.root and a.whole is None)
         for a, b in zip(parts, moved, strict=True)
@@ -126,10 +134,19 @@ def _at_floor(chart: Chart, parts: list[Part], point: Point) -> Bools:
     return np.concatenate(stuck)
 
 
-def _names(process: Process, moves: Bools, parts: list[Part]) -> list[str]:
+def rate_names(states: AnyArray, constraints: Constraints) -> list[str]:
+    """(n_rates,) of the free rates: their moves."""
+    labels = [str(label) for label in states.tolist()]
+    moves: list[list[str]] = [[] for _ in range(constraints.n_rates)]
+    for i, j in np.argwhere(constraints.group >= 0).tolist():
+        moves[constraints.group[i, j]].append(f"{labels[i]} → {labels[j]}")
+    return [f"rate {' = '.join(own)}" for own in moves]
+
+
+def _names(process: Process, constraints: Constraints, parts: list[Part]) -> list[str]:
     """(n,) what each value is."""
     labels = [str(label) for label in process.states.tolist()]
-    names = [f"rate {labels[i]} → {labels[j]}" for i, j in np.argwhere(moves).tolist()]
+    names = rate_names(process.states, constraints)
     for part in parts[1:]:
         for place in np.ndindex(part.values.shape):
             state = place[-1] if part.whole == 0 else place[0]

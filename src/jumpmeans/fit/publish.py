@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import AnyArray, Bools
+from ..arrays import AnyArray
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..kinds import ENTRY, SNAPSHOT, TRANSITION
+from ..model.constraints import Constraints, split
 from ..model.objective import Stats
 from ..model.params import Params
 from ..model.process import Process
@@ -43,19 +44,25 @@ def publish_trajectories(panel: Panel, dwells: Dwells, labels: AnyArray) -> Traj
     )  # fmt: skip
 
 
-def estimate_process(stats: Stats, params: Params, moves: Bools, pseudo_count: float, labels: AnyArray) -> Process:
+def estimate_process(
+    stats: Stats, params: Params, constraints: Constraints, pseudo_count: float, labels: AnyArray
+) -> Process:
     """The Markov process behind trajectories: occurrences over exposure, running time included."""
+    moves = constraints.moves
     time = stats.total_time
     exits = stats.jumps.sum(axis=1)
     leavable = moves.any(axis=1)
     # half a jump and the matching time from all states: a state never left has no rate of its own
     pooled = (exits.sum() + 0.5) / (time.sum() + 0.5 * max(time.sum(), 1e-300) / max(exits.sum(), 1.0))
     rates = np.where(leavable, (exits + 0.5) / (time + 0.5 / pooled), 0.0)
-    initial = np.asarray(stats.first) + pseudo_count
+    P = transition_rows(stats.jumps, pseudo_count, moves)
+    if constraints.binds:
+        Q, time = rates[:, None] * P, time + 0.5 / pooled
+        rates, P = split(constraints.most_likely(Q * time[:, None], time, Q), P)
     return Process(
         rates,
-        transition_rows(stats.jumps, pseudo_count, moves),
-        initial / initial.sum(),
+        P,
+        constraints.initial_probs(np.asarray(stats.first) + pseudo_count),
         params.emission.with_scales(stats.emission),
         labels,
     )

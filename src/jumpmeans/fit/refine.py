@@ -29,6 +29,8 @@ from .setup import PSEUDO_COUNT, are_auto
 REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
 # What these steps add to every count of jumps and of symbols, for states hidden behind symbols.
 SYMBOLS_PSEUDO_COUNT = 3.0
+# The same where all moves were seen: events over exposure is the answer, and a move never seen is only just possible.
+EXACT_PSEUDO_COUNT = 1e-9
 # ξ of the decode that follows them, under ζ = 1 in units of the noise that is left.
 CLOSING_TRANSITION_WEIGHT = 2.0
 
@@ -95,16 +97,18 @@ def close(
     # rows drawn to a base row need no count of their own, the process does
     free = params.base_row is not None or model.prices.integrated
     count = PSEUDO_COUNT if free else model.prices.jump_pseudo_count
-    process = estimate_process(stats, params, model.moves, count, labels)
+    process = estimate_process(stats, params, model.constraints, count, labels)
     steps = n_steps(refine, params.emission)
     if steps == 0:
         return Refined(process, plain, dwells)
     del dwells, stats  # one set at a time: they are most of the memory of a fit
     behind_symbols = params.emission.hides_symbols
     count = SYMBOLS_PSEUDO_COUNT if behind_symbols else PSEUDO_COUNT
-    last = [em_steps(sequences, process, model.moves, max(steps - 2, 0), count)]
+    if sequences.exact and params.emission.is_direct:
+        count = EXACT_PSEUDO_COUNT
+    last = [em_steps(sequences, process, model.constraints, max(steps - 2, 0), count)]
     for _ in range(min(steps, 2)):
-        last.append(em_steps(sequences, last[-1], model.moves, 1, count))
+        last.append(em_steps(sequences, last[-1], model.constraints, 1, count))
     process = last[-1]
     if refine == "converged":
         process = ascend(process)

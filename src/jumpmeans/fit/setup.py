@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ..arrays import Floats, weighted_median
 from ..data.panel import Panel
 from ..emissions import Family, Record, find_families
-from ..emissions.symbols import MOST_LABELS, check_labels
+from ..emissions.symbols import MOST_LABELS, check_labels, distinct
 from ..errors import first_few
-from ..model.structure import jumps_needed
+from ..model.constraints import Constraints
+from ..model.structure import Structure, jumps_needed
 from ..passes.sweep import BEAM_PER_GAP, Search
 
 # α: what a jump never seen is worth; enough that it can return, too little to be felt.
@@ -41,14 +42,48 @@ def states_and_emission(
     if shown:
         labels = direct_labels(panel, shown[0], n_states, states)
     elif states is not None:
-        raise ValueError("states must be given only for emission 'direct'; hidden states are numbered.")
+        labels = hidden_labels(n_states, states)
     elif n_states is None:
-        raise ValueError(f"n_states must be given for hidden states (emission={emission!r}), got None.")
+        raise ValueError(
+            f"n_states must be given for hidden states (emission={emission!r}), got None; or name them by states=[...]."
+        )
     else:
         labels = np.arange(n_states)
     symbols = None if isinstance(pseudo_count, str) else float(np.ravel(pseudo_count)[-1])
     blank = Record(family.blank(panel, d, len(labels), labels.tolist(), symbols) for d, family in enumerate(families))
     return labels, blank
+
+
+def hidden_labels(n_states: int | None, states: Sequence[Any]) -> NDArray[Any]:
+    """Names of hidden states."""
+    labels = distinct("states", states)
+    if n_states is not None and n_states != len(labels):
+        raise ValueError(
+            f"n_states={n_states} must equal the number of names, got {len(labels)}: {first_few(labels.tolist())}; "
+            "leave n_states out."
+        )
+    return labels
+
+
+def constrain(
+    structure: Structure | None, labels: NDArray[Any], blank: Record, panel: Panel
+) -> tuple[Constraints, Record]:
+    """What is known of the process as numbers, and the emission with the entries that are fixed."""
+    structure = structure or Structure()
+    constraints = structure.constraints(labels)
+    if constraints.given and not blank.is_direct:
+        raise ValueError(
+            "initial must be 'estimated', 'uniform' or probabilities for hidden states, got 'given': what is not seen "
+            "cannot be given."
+        )
+    return constraints, structure.fix_emission(blank, labels, panel.columns)
+
+
+def barred_first(constraints: Constraints) -> Floats | None:
+    """(M,) cost of a first state, infinite where it cannot be; None if each may be."""
+    if constraints.initial is None or np.all(constraints.initial > 0):
+        return None
+    return np.where(constraints.initial > 0, 0.0, np.inf)
 
 
 def direct_labels(panel: Panel, d: int, n_states: int | None, states: Sequence[Any] | None) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ..arrays import AnyArray, Floats, totals, weighted_median, weighted_quantile
 from ..data.panel import Panel
-from ..emissions import Record
+from ..emissions import Categorical, Record
 from ..kernels.smoothing import smooth_rows
 from ..model.process import Process
 from ..model.updates import uniform_rows
@@ -25,14 +26,24 @@ MOST_ROWS = 20_000
 LLOYD_STEPS, SMALL_SHIFT = 300, 1e-4
 
 
-def start_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
+def start_emission(
+    blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool, in_order: bool = False
+) -> Record:
     """First emission: `noise` as in the paper, or `data`: what the observed rows look like.
 
     From data, a single measured column starts at its quantiles (the first time; there is nothing random in it),
     anything else from a clustering of the rows. Symbols are smoothed over time before that: a hidden state is a
-    mix of symbols that persists, not a symbol.
+    mix of symbols that persists, not a symbol. With `in_order`, states stand in the order of their
+    values, for those that have names.
     """
     weights = np.repeat(panel.weights, panel.lengths)
+    if any(column.marks_states for column in blank.columns):
+        return marked_emission(blank, x, panel, init, rng, first)
+    loose = Record(column.without_fixed() for column in blank.columns)
+    if any(column is not other for column, other in zip(blank.columns, loose.columns, strict=True)):
+        if first and init == "data" and (known := misclassified(blank)) is not None:
+            return known
+        return matched_emission(blank, start_emission(loose, x, panel, init, rng, first, in_order=True))
     if blank.n_states == 1 or blank.is_direct:
         return blank.update(blank.stats(x, np.zeros(len(x), np.int64), weights))
     if init == "noise":
@@ -45,7 +56,54 @@ def start_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.ra
         x, features, weights = x[seen], features[seen], weights[seen]
     rows = sample_rows(features, weights)
     row_weights = weights[rows] if len(rows) == len(x) else np.ones(len(rows))
-    return cluster_emission(blank, x[rows], features[rows], row_weights, rng)
+    found = cluster_emission(blank, x[rows], features[rows], row_weights, rng)
+    return found.take(found.stable_order(np.zeros(found.n_states))) if in_order else found
+
+
+def marked_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool) -> Record:
+    """First emission where a column marks states: of states that share a mark, from the rows of that mark alone.
+
+    Rows without a mark go with the mark that most states share.
+    """
+    (marker,) = (d for d, column in enumerate(blank.columns) if column.marks_states)
+    others = [d for d in range(len(blank.columns)) if d != marker]
+    if not others:
+        return blank
+    values = blank.columns[marker].state_values().tolist()
+    groups = [np.flatnonzero([value == mark for value in values]) for mark in dict.fromkeys(values)]
+    widest = max(groups, key=len)
+    rest = Record(blank.columns[d] for d in others)
+    parts = []
+    for states in groups:
+        rows = blank.columns[marker].cost(x[:, marker])[:, states[0]] == 0
+        rows &= np.isfinite(x[:, marker]) | (states is widest)
+        own = np.where(rows[:, None], x[:, others], np.nan)
+        part = rest.take(states)
+        if np.isfinite(own).any():
+            part = start_emission(part, own, panel, init, rng, first, in_order=True)
+        parts.append(part)
+    joined = reduce(Record.join, parts).take(np.argsort(np.concatenate(groups)))
+    found = dict(zip(others, joined.columns, strict=True))
+    return Record(found.get(d, column) for d, column in enumerate(blank.columns))
+
+
+def misclassified(blank: Record) -> Record | None:
+    """First emission where all that is seen is a symbol for each state, shown in error by some; None if it is not."""
+    column = blank.columns[0]
+    if len(blank.columns) > 1 or not isinstance(column, Categorical) or len(column.symbols) != blank.n_states:
+        return None
+    return Record([column.one_symbol_each()])
+
+
+def matched_emission(blank: Record, found: Record) -> Record:
+    """The states that were found, each in the place whose fixed entries it is nearest to, with these entries."""
+    states = np.arange(blank.n_states)
+    misfit = 1e-9 * np.abs(states[:, None] - states)  # where nothing tells, they stay in order
+    for column, other in zip(blank.columns, found.columns, strict=True):
+        misfit = misfit + column.misfit(other)
+    order = linear_sum_assignment(misfit)[1]
+    columns = zip(blank.columns, found.take(order).columns, strict=True)
+    return Record(other.with_fixed_of(column) for column, other in columns)
 
 
 def named_emission(emission: Record, x: Floats, panel: Panel, labels: AnyArray) -> Record:
@@ -54,7 +112,7 @@ def named_emission(emission: Record, x: Floats, panel: Panel, labels: AnyArray) 
     A start finds states without names; a row known to be in one of several speaks for each of them alike.
     """
     allowed = panel.allowed_states(labels)
-    if allowed is None or emission.is_direct:
+    if allowed is None or emission.tells_apart:
         return emission
     told = ~allowed.all(axis=1)
     shares = allowed[told] / allowed[told].sum(axis=1, keepdims=True)

@@ -39,7 +39,7 @@ class Prices(NamedTuple):
     transition : ξ; emission : ζ of each column; prior_count : a, prior_time : b of b λ - a ln λ;
     jump_pseudo_count : α of the rows of P; state_cost : ξ_1; shared_row : ξ_2, pull of each row to the base row.
     running : whether running dwells cost g; integrated : whether the rows are integrated out, so that a state pays ξ_2
-    for every further state that it is followed by.
+    for every further state that it is followed by. first : (M,) cost of the first state, 0 or infinite; None: nothing.
     """
 
     transition: float
@@ -51,6 +51,7 @@ class Prices(NamedTuple):
     shared_row: float = 0.0
     running: bool = True
     integrated: bool = False
+    first: Floats | None = None
 
 
 class Stats(NamedTuple):

@@ -1,22 +1,31 @@
-"""What is known of the process before any data: which moves are possible."""
+"""What is known of the process before any data: which moves are possible, which values are known or shared."""
 
 from __future__ import annotations
 
+import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
-from ..arrays import AnyArray, Bools
+from ..arrays import AnyArray, Bools, Floats, Ints
+from ..emissions import Record
+from ..options import is_finite
+from .constraints import Constraints
+
+if TYPE_CHECKING:
+    from .process import Process
+
+INITIAL = ("estimated", "uniform", "given")
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Constraints on the process.
+    """Constraints on the process, honoured exactly by every model that takes a structure.
 
     Parameters
     ----------
@@ -25,21 +34,94 @@ class Structure:
         out of a mapping cannot be left.
     absorbing : list of states, optional
         States that cannot be left.
-    initial, fixed : optional
-        Distribution of the first state and fixed values. Not supported yet: giving them is an error when fitting.
+    initial : "estimated", "uniform", "given", (M,) or {state: probability}
+        Distribution of the first state. "given" conditions on the first state, as R's msm does: it is never estimated
+        and the likelihood of `EM` has no term for it (`process_` then shows it as uniform); states must be seen.
+        Numbers are kept as they are; a state left out of a mapping has probability 0.
+    fixed : {(state, next state): rate} or {"rates": {...}, "emission": {...}}, optional
+        Known values. A rate of 0 forbids the move. Emission entries are {(state, label): probability} of a
+        categorical column, or {(state, column, label): probability} where there are several; the other labels of
+        that state share the rest.
+    equal : list of lists of moves (state, next state), optional
+        The moves of each list share one rate.
+
+    Examples
+    --------
+    >>> import jumpmeans as jm
+    >>> structure = jm.Structure(
+    ...     allowed={"well": ["ill", "dead"], "ill": ["well", "dead"]},
+    ...     initial={"well": 1.0},
+    ...     fixed={("well", "dead"): 0.01},
+    ...     equal=[[("well", "ill"), ("ill", "well")]],
+    ... )
+    >>> structure.n_free(jm.Process.from_generator({"well": {"ill": 1, "dead": 0.01}, "ill": {"well": 1, "dead": 0.5}}))
+    2
     """
 
     allowed: Any = None
     absorbing: Sequence[Any] | None = None
-    initial: Any = None
+    initial: Any = "estimated"
     fixed: Any = None
+    equal: Any = None
 
     def allowed_moves(self, states: AnyArray) -> Bools:
         """(M, M) moves that may happen between the given states, diagonal False."""
-        for name in ("initial", "fixed"):
-            if getattr(self, name) is not None:
-                raise ValueError(f"Structure({name}=...) is not supported yet; leave it out.")
+        return self.constraints(states).moves
+
+    def constraints(self, states: AnyArray) -> Constraints:
+        """All of it but the emission, as numbers for the given states."""
         labels = states.tolist()
+        moves = self._moves(labels)
+        fixed = np.full(moves.shape, np.nan)
+        for key, rate in self._fixed("rates").items():
+            place = _move("fixed", key, labels)
+            _check_value(key, rate, "a finite rate >= 0", lambda x: x >= 0)
+            if not moves[place] and rate > 0:
+                raise ValueError(
+                    f"fixed must name moves that may happen, got the rate {rate!r} for {key!r}, which allowed or "
+                    "absorbing rules out; leave one of the two out."
+                )
+            fixed[place] = rate if moves[place] and rate > 0 else np.nan
+            moves[place] &= rate > 0
+        initial, given = self._initial(labels)
+        return Constraints(moves, fixed, self._groups(moves, fixed, labels), initial, given)
+
+    def fix_emission(self, emission: Record, states: AnyArray, columns: Sequence[Any]) -> Record:
+        """The emission with the entries that are known; `columns` are the names of its columns."""
+        labels, names = states.tolist(), list(columns)
+        symbolic = [d for d, column in enumerate(emission.columns) if column.has_entries]
+        entries: dict[int, dict[tuple[int, Any], float]] = {}
+        for key, value in self._fixed("emission").items():
+            parts = key if isinstance(key, tuple) else ()
+            if len(parts) not in (2, 3):
+                raise ValueError(
+                    f"fixed emission entries must be (state, label) or (state, column, label), got {key!r}."
+                )
+            if len(parts) == 3 and parts[1] not in names:
+                raise ValueError(f"fixed must name a column among {reprlib.repr(names)}, got {parts[1]!r} in {key!r}.")
+            if len(parts) == 2 and len(symbolic) != 1:
+                raise ValueError(
+                    f"fixed emission entries must be of the one categorical column, got {key!r} and {len(symbolic)} "
+                    "such columns; name the column as (state, column, label), or leave the entry out: of measurements "
+                    "nothing can be fixed."
+                )
+            d = names.index(parts[1]) if len(parts) == 3 else symbolic[0]
+            _check_value(key, value, "a probability from 0 to 1", lambda x: 0 <= x <= 1)
+            entries.setdefault(d, {})[_index(parts[0], labels), parts[-1]] = float(value)
+        return Record(
+            column.with_fixed(entries[d]) if d in entries else column for d, column in enumerate(emission.columns)
+        )
+
+    def n_free(self, process: Process) -> int:
+        """Number of free parameters of a process: rates (shared ones once, known ones not at all), π, emission.
+
+        The emission of a fitted process carries with it what is fixed of it.
+        """
+        return self.constraints(process.states).n_free + process.emission.n_parameters
+
+    # ----------------------------------------------------------- as it was given
+
+    def _moves(self, labels: list[Any]) -> Bools:
         M = len(labels)
         if self.allowed is None:
             moves = np.ones((M, M), dtype=bool)
@@ -54,6 +136,77 @@ class Structure:
         for state in () if self.absorbing is None else _listed("absorbing", self.absorbing):
             moves[_index(state, labels)] = False
         return moves
+
+    def _fixed(self, part: str) -> Mapping[Any, Any]:
+        """Known values of one part, "rates" or "emission"."""
+        fixed = {} if self.fixed is None else self.fixed
+        form = "fixed must be {(state, next state): rate} or {'rates': {...}, 'emission': {...}}"
+        if not isinstance(fixed, Mapping):
+            raise ValueError(f"{form}, got {reprlib.repr(fixed)}.")
+        if not any(isinstance(key, str) for key in fixed):
+            fixed = {"rates": fixed}
+        if set(fixed) - {"rates", "emission"} or not all(isinstance(own, Mapping) for own in fixed.values()):
+            raise ValueError(f"{form}, got {reprlib.repr(fixed)}.")
+        return fixed.get(part, {})  # type: ignore[no-any-return]
+
+    def _initial(self, labels: list[Any]) -> tuple[Floats | None, bool]:
+        """π where it is known, and whether the first state is given."""
+        M = len(labels)
+        if isinstance(self.initial, str):
+            if self.initial not in INITIAL:
+                raise ValueError(
+                    f"initial must be one of {INITIAL}, or probabilities, got {self.initial!r}; one state alone is "
+                    f"{{{self.initial!r}: 1.0}}."
+                )
+            return (None, False) if self.initial == "estimated" else (np.full(M, 1.0 / M), self.initial == "given")
+        if self.initial is None:
+            return None, False
+        values = self.initial
+        if isinstance(values, Mapping):
+            known = {_index(state, labels): p for state, p in values.items()}
+            values = [known.get(s, 0.0) for s in range(M)]
+        try:
+            pi = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            pi = np.empty(0)
+        if pi.shape != (M,) or not np.all(pi >= 0) or not math.isclose(pi.sum(), 1.0, abs_tol=1e-8):
+            raise ValueError(
+                f"initial must be a probability for each of the {M} states that sum to 1, or one of {INITIAL}, got "
+                f"{reprlib.repr(self.initial)}; divide them by their sum."
+            )
+        return pi / pi.sum(), False
+
+    def _groups(self, moves: Bools, fixed: Floats, labels: list[Any]) -> Ints:
+        """(M, M) number of the free rate of each move, -1 for moves that have none."""
+        leader = np.arange(moves.size).reshape(moves.shape)
+        taken: dict[tuple[int, int], int] = {}
+        for k, listed in enumerate(() if self.equal is None else _listed("equal", self.equal)):
+            places = [_move("equal", key, labels) for key in _listed("equal", listed)]
+            if len(places) < 2:
+                raise ValueError(
+                    f"each list of equal must hold two moves or more, got {listed!r}; write "
+                    "equal=[[(state, next state), (state, next state)], ...]."
+                )
+            for key, place in zip(listed, places, strict=True):
+                if place in taken:
+                    where = "twice in one list" if taken[place] == k else "in two lists"
+                    raise ValueError(f"equal must name each move once, got {tuple(key)!r} {where}; join the lists.")
+                if not moves[place]:
+                    raise ValueError(
+                        f"equal must name moves that may happen, got {tuple(key)!r}, which allowed, absorbing or a "
+                        "fixed rate of 0 rules out; leave one of the two out."
+                    )
+                if np.isfinite(fixed[place]):
+                    raise ValueError(
+                        f"equal must name moves of unknown rate, got {tuple(key)!r}, whose rate is fixed at "
+                        f"{fixed[place]:g}; fix the rates of all the others instead."
+                    )
+                taken[place] = k
+                leader[place] = leader[places[0]]
+        free = moves & ~np.isfinite(fixed)
+        group = np.full(moves.shape, -1)
+        group[free] = np.unique(leader[free], return_inverse=True)[1]
+        return group
 
 
 def _read_moves(allowed: Any, labels: list[Any]) -> Bools:
@@ -88,7 +241,7 @@ def _listed(name: str, states: Any) -> list[Any]:
 
 
 def _index(state: Any, labels: list[Any]) -> int:
-    if state not in labels:
+    if not isinstance(state, Hashable) or state not in labels:
         raise ValueError(f"structure must name states among {reprlib.repr(labels)}, got {state!r}.")
     return labels.index(state)
 
@@ -98,3 +251,19 @@ def jumps_needed(moves: Bools) -> int:
     steps = shortest_path(moves.astype(float), unweighted=True)
     finite = steps[np.isfinite(steps)]
     return max(1, int(finite.max()))
+
+
+def _move(name: str, key: Any, labels: list[Any]) -> tuple[int, int]:
+    """Places of the two states of a move."""
+    if not isinstance(key, tuple | list) or len(key) != 2:
+        raise ValueError(f"{name} must name moves as (state, next state), got {key!r}.")
+    source, target = _index(key[0], labels), _index(key[1], labels)
+    if source == target:
+        raise ValueError(f"{name} must name moves between two states, got {tuple(key)!r}; staying has no rate.")
+    return source, target
+
+
+def _check_value(key: Any, value: Any, what: str, holds: Any) -> None:
+    """Refuse a known value that is none."""
+    if not is_finite(value) or not holds(value):
+        raise ValueError(f"fixed must hold {what}, got {value!r} for {key!r}; correct it, or leave the entry out.")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
+from .constraints import Constraints
 from .objective import Prices, Stats
 
 
@@ -39,6 +42,77 @@ def exact_rates(stats: Stats, prices: Prices, leavable: NDArray[np.bool_]) -> Fl
             prices.prior_count, prices.prior_time,
         )  # fmt: skip
     return rates
+
+
+class Running(NamedTuple):
+    """Running dwells of one state: 1/y in order, and the sums of w and of w y of the longest."""
+
+    breaks: Floats
+    weight: Floats
+    time: Floats
+
+    @classmethod
+    def of(cls, run_times: Floats, run_weights: Floats) -> Running:
+        """Of dwells y and their weights w; those of length 0 cost nothing."""
+        order = np.argsort(-run_times, kind="stable")
+        y, w = run_times[order], run_weights[order]
+        y, w = y[y > 0], w[y > 0]
+        return cls(1.0 / y, np.append(0.0, np.cumsum(w)), np.append(0.0, np.cumsum(w * y)))
+
+    def excess(self, lam: Floats) -> tuple[Floats, Floats]:
+        """Σ w (λ y - 1)₊, which is λ times the derivative of Σ w g(λ y), and its own derivative in λ."""
+        k = np.searchsorted(self.breaks, lam, side="right")
+        return lam * self.time[k] - self.weight[k], self.time[k]
+
+
+def bound_rates(stats: Stats, prices: Prices, constraints: Constraints, before: Floats) -> Floats:
+    """(M, M) rates q = λ P of less objective than those before, where some are known or shared.
+
+    The objective is Σ_r { T λ_r + Σ w g(λ_r y) - s ln λ_r } - Σ ν ln q with λ_r = Σ_j q_rj, ν = ξ (n + α) and
+    s = a + K - Σ ν. Each step minimises a bound that touches it: convex parts by Jensen's inequality over the shares
+    of λ_r, a concave one (s < 0) by its tangent. It falls apart into one equation for each free rate. So no step
+    can raise the objective, and where they settle is a stationary point (the minimum if ξ <= 1).
+    """
+    moves, free = constraints.moves, constraints.group >= 0
+    nu = np.where(moves, prices.transition * (stats.jumps + prices.jump_pseudo_count), 0.0)
+    # without a prior count, a state never left has no prior in the objective
+    priced = moves.any(axis=1) & ((stats.exits > 0) | (prices.prior_count > 0))
+    time = stats.time + np.where(priced, prices.prior_time, 0.0)
+    surplus = np.where(priced, stats.exits + prices.prior_count - nu.sum(axis=1), 0.0)
+    run_weights = np.broadcast_to(stats.weights[:, None], stats.run_state.shape)
+    running = [
+        Running.of(stats.run_time[own], run_weights[own])
+        for m in range(len(moves))
+        for own in [(stats.run_state == m) & prices.running]
+    ]
+    events = constraints.pool(nu)
+    q = constraints.free_rates(constraints.imposed(before))
+    q = np.where((q == 0) & (events > 0), max(float(before.max()), 1e-300), q)
+    for _ in range(MOST_STEPS):
+        Q = constraints.rates(q)
+        lam = Q.sum(axis=1)
+        safe = np.where(lam > 0, lam, 1.0)
+        shares = Q / safe[:, None]
+        n = events + constraints.pool(np.maximum(surplus, 0.0)[:, None] * shares)
+        exposure = constraints.pool_rows(time + np.maximum(-surplus, 0.0) / safe)
+        ratio = np.ones(len(q))
+        for _ in range(MOST_STEPS):  # Newton: convex and piecewise linear, so it ends at the root
+            excess, slope = np.zeros((2, *moves.shape))
+            for m in np.flatnonzero(free.any(axis=1)):
+                own = free[m]
+                excess[m, own], slope[m, own] = running[m].excess(lam[m] * ratio[constraints.group[m, own]])
+            value = ratio * q * exposure + constraints.pool(shares * excess) - n
+            steep = q * exposure + constraints.pool(shares * lam[:, None] * slope)
+            better = np.where(steep > 0, ratio - value / np.where(steep > 0, steep, 1.0), ratio)
+            ended = np.abs(better - ratio) <= 1e-15 * ratio
+            ratio = np.maximum(better, 0.0)
+            if ended.all():
+                break
+        settled = np.all(np.abs(ratio - 1.0) * q <= SETTLED * q)
+        q = q * ratio
+        if settled:
+            break
+    return constraints.rates(q)
 
 
 def transition_rows(
@@ -93,6 +167,8 @@ def shared_rows(
 
 
 SETTLED = 1e-13
+# Of steps that end by themselves.
+MOST_STEPS = 500
 # A state that no jump enters loses its share of the base row little by little: no further than this.
 LEAST_SHARE = 1e-300
 

@@ -55,7 +55,7 @@ def sweep(
     cost = params.emission.cost(block.x, prices.emission)
     where = sweep_block(
         block.tau, block.holds, block.row_kinds, block.offsets, block.ends, block.weights,
-        cost if block.allowed is None else np.where(block.allowed, cost, np.inf), params.rates, costs, tuple(search),
+        admitted(block, cost, prices), params.rates, costs, tuple(search),
         *dwells, offsets, states, starts, rows,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
@@ -66,3 +66,13 @@ def sweep(
     emission = params.emission.stats(block.x, row_states, block.row_weights)
     first = totals(found.states[offsets[:-1]], block.weights, M)
     return found, Stats(exits, time, log_time, jumps, run_state, run_time, block.weights, emission, first)
+
+
+def admitted(block: Block, cost: Floats, prices: Prices) -> Floats:
+    """Costs (n, M) of the rows, infinite in states that a row does not allow, or that none may begin in."""
+    if block.allowed is not None:
+        cost = np.where(block.allowed, cost, np.inf)
+    if prices.first is not None:
+        cost = cost.copy()
+        cost[block.offsets[:-1]] += prices.first  # windows begin with their first rows (`check_first`)
+    return cost
