@@ -38,6 +38,7 @@ from ..model.structure import Structure
 from ..options import Rule, auto, check_options, choice, count, instance, listed, none, price
 from ..passes import Sequences
 from ..progress import status
+from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
 from .read_out import as_panel, explained
 
@@ -45,6 +46,7 @@ from .read_out import as_panel, explained
 PROCESS_OPTIONS = {"transition_weight", "emission_weight", "jumps_per_gap", "search", "first_dwell", "engine"}
 
 
+@stored
 class JumpMeans(JumpModel):
     """Trajectories of a Markov jump process with a given number of states, from irregular looks at it.
 
