@@ -200,7 +200,10 @@ class Gibbs(SampledReadOut):
         return [draw for draws in kept for draw in draws]
 
     def _publish_samples(self, draws: list[Draw], labels: NDArray[Any], bound: bool, named: bool) -> list[Ints]:
-        """Samples with their states matched (unless `named`: some rows tell which is which), their means and diagnostics; returns the order of each draw's states."""
+        """Samples with their states matched, their means and diagnostics; returns the order of each draw's states.
+
+        States that are `named` need no match: some rows tell which is which.
+        """
         M = len(labels)
         orders = [np.arange(M)] * len(draws)
         named = named or self.structure is not None or self.states is not None
