@@ -107,7 +107,7 @@ def test_from_process_refuses_what_it_cannot_use():
         jm.JumpMeans.from_process(np.eye(2))
     with pytest.raises(ValueError, match=r"options of from_process must be among .* got \['refine'\]"):
         jm.JumpMeans.from_process(PROCESS, refine=3)
-    with pytest.raises(ValueError, match="transition_weight must be 'auto' or 0 or a number .* got -1"):
+    with pytest.raises(ValueError, match=r"transition_weight must be 'auto' or 0 or a number .* got -1"):
         jm.JumpMeans.from_process(PROCESS, transition_weight=-1)
 
 
