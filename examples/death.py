@@ -18,14 +18,14 @@ RATES = [[0.0, 0.1, 0.35], [0.25, 0.0, 0.03], [0.0, 0.0, 0.0]]
 
 
 def simulate(n_patients: int) -> tuple[jm.Panel, jm.Process]:
-    """Visits about twice a year for six years, all patients mild at first; the dead have no reading."""
+    """Visits about twice a year for six years, all patients mild at first; deaths to the day, and without a reading."""
     truth = jm.Process.from_generator(
         RATES, [0.0, 1.0, 0.0], [Gaussian([55.0, 85.0, 0.0], sds=10.0), Marker(["alive", "alive", "dead"])], STATES
     )
-    panel, _ = jm.simulate(truth, n_patients, 12, mean_gap=0.5, random_state=0)
+    panel, _ = jm.simulate(truth, n_patients, 12, mean_gap=0.5, exact=["dead"], random_state=0)
     frame = panel.to_frame().rename(columns={"value_0": "fev", "value_1": "status"})
     frame.loc[frame["status"] == "dead", "fev"] = np.nan
-    return jm.Panel.from_frame(frame, value=["fev", "status"]), truth
+    return jm.Panel.from_frame(frame, value=["fev", "status"], kind="kind"), truth
 
 
 def main() -> None:
