@@ -450,8 +450,8 @@ def test_refusals(easy):
             "emission must be 'categorical', 'gaussian' or 'lognormal' for ParticleGibbs, got 'direct'",
         ),
         ({"emission": "wrong"}, masked, "emission must be one of"),
-        ({"n_particles": 1}, masked, "n_particles must be an integer of at least 2, got 1"),
-        ({"n_iter": 0}, masked, "n_iter must be an integer of at least 1, got 0"),
+        ({"n_particles": 1}, masked, "n_particles must be an integer from 2 to 1000000, got 1"),
+        ({"n_iter": 0}, masked, "n_iter must be an integer from 1 to 1000000000, got 0"),
         ({"burn_in": 300}, masked, "burn_in must be below n_iter=300, got 300"),
         ({"concentration": -1.0}, masked, "concentration must be 'auto' or a finite number > 0, got -1.0"),
         # was 49 s, then a MemoryError
