@@ -221,7 +221,8 @@ def aims(results: dict[str, Any]) -> str:
     return (
         f"The trajectory that errs least was to come within {NEAR} points of what the most probable state at each row "
         f"had reached in a trial. It does so on {', '.join(met) or 'no set'}. It misses on "
-        f"{', '.join(missed) or 'no set'}. It jumps more often than that of least objective on {', '.join(more) or 'no set'}."
+        f"{', '.join(missed) or 'no set'}. It jumps more often than that of least objective on "
+        f"{', '.join(more) or 'no set'}."
     )
 
 
