@@ -1,7 +1,7 @@
 """Hidden severity and deaths: a lung function that two hidden stages show with noise, and a state that is seen.
 
-Patients are simulated from known rates, so that what is found can be held against the truth. A column says who is alive:
-"dead" names a state, "alive" none. Run: python examples/death.py
+Patients are simulated from known rates, so that what is found can be held against the truth. A column says who is
+alive: "dead" names a state, "alive" none. Run: python examples/death.py
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ def main() -> None:
     i = int(np.argmax(last_visits != "dead"))
     at = [panel.end_times[i] + years for years in (1.0, 5.0)]
     dead = models["EM"].predict_proba(panel, at={panel.ids[i]: at})[:, STATES.index("dead")]
-    print(f"patient {panel.ids[i]}, {last_visits[i]} at the last visit: dead a year later with a chance of {dead[0]:.2f}, "
-          f"five years later {dead[1]:.2f}")  # fmt: skip
+    print(f"patient {panel.ids[i]}, {last_visits[i]} at last: dead in a year {dead[0]:.2f}, in 5 {dead[1]:.2f}")
 
 
 if __name__ == "__main__":

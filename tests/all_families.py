@@ -146,9 +146,9 @@ EXAMPLES = {
     ),
 }
 ALL = list(EXAMPLES)
-# Those that do not name states, which a model that looks for their number can have.
-UNNAMED = [name for name, example in EXAMPLES.items() if not example.column.marks_states]
 HIDDEN = [name for name, example in EXAMPLES.items() if not example.column.shows_state]
+# Those of a model that learns the number of states: whoever marks states by their names knows it.
+COUNTED = [name for name, example in EXAMPLES.items() if not example.column.marks_states]
 # Those with parameters to learn.
 LEARNED = [name for name in HIDDEN if EXAMPLES[name].column.n_free > 0]
 MEASURED = [name for name in HIDDEN if not EXAMPLES[name].column.is_symbolic]

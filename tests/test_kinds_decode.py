@@ -95,7 +95,7 @@ def solve(p, cand_time, cand_row, one_a_gap=False):
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_no_lawful_path_costs_less(seed):
     """Every subset of jumps at middles and rows, every sequence of states, judged by the law of kinds alone.
 
@@ -204,18 +204,16 @@ def test_sweeps_keep_pinned_jumps_and_never_cost_more(search):
 
 
 def test_free_jumps_are_placed_best_between_pinned_ones():
-    """A pinned jump cuts the chain: the pieces are placed as if each were a problem of its own."""
-    tau, lam = np.array([0.0, 2.0, 5.0, 9.0]), np.array([1.0, 0.4, 2.0])
+    """A pinned jump cuts the chain: what is before it is a problem of its own. Planted: a pin that gives way."""
+    tau, lam = np.array([0.0, 2.0, 5.0, 9.0]), np.array([1.0, 2.0, 0.3])
     states, rows = np.array([0, 1, 2, 0], np.int32), np.array([0, 1, 2, 3], np.int32)
-    kinds = np.array([0, 0, ENTRY, 0], np.int8)
     starts = np.array([0.0, 1.0, 5.0, 7.0])
-    place_jumps(states, starts, rows, 4, tau, np.ones(4, bool), kinds, 9.0, lam, False, np.empty((8, 4)))
-    assert starts[2] == 5.0
-    # dwells of 0 and 1 between 0 and 5; then 2, complete, and 0, running, between 5 and 9
-    left = reference.place_jumps([0, 1, 2], [0.0, 1.0, 5.0], [0, 1, 2], np.array([0.0, 2.0, 5.0]), 5.0, lam)
-    assert starts[1] == pytest.approx(left[1], abs=1e-8) or 0 < starts[1] <= 2.0
+    free = starts.copy()
+    for kinds, b in ((np.array([0, 0, ENTRY, 0], np.int8), starts), (np.zeros(4, np.int8), free)):
+        place_jumps(states, b, rows.copy(), 4, tau, np.ones(4, bool), kinds, 9.0, lam, False, np.empty((8, 4)))
+    assert starts[2] == 5.0 > free[2] + 0.5
     grid = np.linspace(1e-6, 2.0, 20001)
-    best = grid[np.argmin(reference.h(grid * 1.0) + reference.h((5.0 - grid) * 0.4))]
+    best = grid[np.argmin(reference.h(lam[0] * grid) + reference.h(lam[1] * (5.0 - grid)))]
     assert starts[1] == pytest.approx(best, abs=2e-4)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import jumpmeans as jm
-from all_families import ALL, UNNAMED, spec
+from all_families import ALL, COUNTED, spec
 from jumpmeans.engines import Threads
 from jumpmeans.estimators import infinite, jump_model
 from jumpmeans.fit.em_steps import em_steps
@@ -88,8 +88,10 @@ def speaks_of_one_model(model, panel):
     same_bits(known.decode(panel), model.trajectories_)
 
 
-@pytest.mark.parametrize("infinite_too", [False, True], ids=["JumpMeans", "InfiniteJumpMeans"])
-@pytest.mark.parametrize("family", UNNAMED)
+BOTH = [(family, False) for family in ALL] + [(family, True) for family in COUNTED]
+
+
+@pytest.mark.parametrize(("family", "infinite_too"), BOTH)
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_everything_speaks_of_one_model(family, infinite_too, seed):

@@ -29,9 +29,11 @@ from ..model.structure import Structure
 from ..model.updates import uniform_rows
 from ..options import Rule, check_options, count, families, flag, instance, none, number, seed, state_labels
 from ..passes import Sequences
+from ..stored import stored
 from .sureness import Sureness
 
 
+@stored
 class EM(ReadOut):
     """Maximum likelihood of a Markov jump process from irregular looks at it, its states seen or hidden.
 

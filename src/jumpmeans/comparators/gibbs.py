@@ -27,6 +27,8 @@ from ..options import Rule, auto, check_options, choice, count, families, instan
 from ..passes import Block, Sequences
 from ..passes.draw import Drawn
 from ..progress import track
+from ..stored import stored
+from ..stored.kinds import require
 from .diagnostics import bulk_ess, split_r_hat
 from .sampled import SampledReadOut, copied, publish_first
 from .samples import Draw, Samples, match_order
@@ -37,6 +39,7 @@ MATCHED_ROWS = 20_000
 MOST_DRAWS, MOST_CHAINS = 10**9, 1000
 
 
+@stored
 class Gibbs(SampledReadOut):
     """Posterior samples of a Markov jump process with a given number of states, by uniformization.
 
@@ -212,6 +215,13 @@ class Gibbs(SampledReadOut):
         self.ess_ = np.array([bulk_ess(log_rates[..., s]) for s in range(M)])
         self.r_hat_ = np.array([split_r_hat(log_rates[..., s]) for s in range(M)])
         return orders
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        super().check_fields()
+        require(isinstance(vars(self).get("samples_"), Samples), "a sampler must have samples")
+        require(len(self.samples_) >= self.n_samples, f"there must be {self.n_samples} samples")
+        require(self.samples_.rates.shape[1] == len(self.states_), "samples must be of the states of the model")
 
     def _processes(self) -> Iterator[Process]:
         return (self.samples_.process(k, self.states_) for k in range(len(self.samples_)))
