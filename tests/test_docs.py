@@ -19,7 +19,17 @@ def test_tables_are_built_from_the_committed_results():
     results = json.loads((ROOT / "experiments/results/core.json").read_text())
     for page in ("README.md", "docs/choices.md"):
         assert block((ROOT / page).read_text(), "core table") == core.markdown(results)
+        assert block((ROOT / page).read_text(), "core aims") == core.aims(results)
     assert block((ROOT / "docs/choices.md").read_text(), "core facts") == core.facts(results)
+
+
+def test_an_aim_that_is_missed_is_said():
+    """Caught: aims met and missed exchanged."""
+    results = json.loads((ROOT / "experiments/results/core.json").read_text())
+    said = core.aims(results)
+    for name, aim in core.AIMS.items():
+        missed = results[name]["mean"]["trajectory_time"] > aim + core.NEAR
+        assert (f"{core.SETS[name]} " in said.split("It misses on")[1].split("It jumps")[0]) == missed
 
 
 def test_the_tour_runs():
