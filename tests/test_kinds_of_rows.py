@@ -88,7 +88,7 @@ def expected(process, block, by_eigen=None):
 # ------------------------------------------------- likelihood and posterior
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(SEEDS)
 def test_posterior_and_likelihood_are_products_over_rows(seed):
     """Hidden values, missing ones, sets, windows, gaps of 0, all kinds at random.
@@ -117,7 +117,7 @@ def test_posterior_and_likelihood_are_products_over_rows(seed):
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(SEEDS, st.booleans())
 def test_expected_times_and_jumps_are_derivatives_of_the_likelihood(seed, by_eigen):
     """By both routes, the eigenbasis and the digits. Planted: the jump at a row not counted, its gap taken for open,
@@ -351,7 +351,7 @@ def test_exact_times_give_events_over_exposure(rng):
 def test_deaths_by_em_and_by_plain_maximisation(rng):
     """Visits, and deaths known to the day; EM against Nelder and Mead on the product of exponentials."""
     blocks, end = [], 5.0
-    for states, times in simulated(rng, ILL, 25, end):
+    for states, times in simulated(rng, ILL, 15, end):
         visits = np.arange(0.0, end + 1.0)
         dead = times[-1] if states[-1] == 2 else np.inf
         visits = visits[visits < dead]
