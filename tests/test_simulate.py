@@ -5,7 +5,7 @@ import pytest
 
 import jumpmeans as jm
 from jumpmeans.model.process import Process
-from jumpmeans.simulate import _expected_jumps
+from jumpmeans.simulation import _expected_jumps
 
 SWAP = [[0, 1], [1, 0]]
 TWO = jm.Process([1.0, 0.5], SWAP)

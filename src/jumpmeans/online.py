@@ -151,6 +151,11 @@ class OnlineDecoder:
         return list(self._ids)
 
     @property
+    def takes_dates(self) -> bool:
+        """Whether times are dates, as those that the model was fitted to."""
+        return self._clock is not None
+
+    @property
     def lost(self) -> int:
         """How many starts of dwells found no room; 0 means that every answer so far is exact."""
         return int(self._kept["lost"][: len(self)].sum())

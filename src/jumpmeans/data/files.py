@@ -19,12 +19,13 @@ from ..errors import MissingExtraError, PanelError, nearest
 from .building import Roles, build
 from .known import check_sets
 from .panel import Panel
-from .text import Fields, key_column, number_column, time_column, value_column
+from .text import Fields, key_column, number_column, time_column, unshielded, value_column
 
 LARGEST_UNPACKED = 1 << 30
 """Bytes that a gzip file may unpack to; a small file can hold far more than memory does."""
 
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of such files
+_LONGEST_HEADER = 1 << 20  # bytes in which the names of the columns must stand
 _LINES_AT_ONCE = 500  # more would make Python look for garbage among all fields, over and over
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -65,7 +66,8 @@ def read_panel(
     Times of a text file that are not numbers are read as ISO dates. Ids are integers if all of them are written as
     integers; ids such as 007 stay strings. A column of values holds numbers if every field that is not empty (nor the
     label of a set) is written as one; leading zeros make a code, so a column with 01 in it holds labels, and 01, 1 and
-    001 are three of them. Labels stay as they are written, NA, None and null too.
+    001 are three of them. Labels stay as they are written, NA, None and null too. An apostrophe before what a
+    spreadsheet would take for a formula (=, +, - or @), as the files that we write have it, is no part of the text.
 
     Examples
     --------
@@ -80,19 +82,41 @@ def read_panel(
     """
     roles = Roles.named(**columns)
     path = Path(path)
+    delimiter = _find_delimiter(path)
+    if delimiter is not None:
+        return Panel(**build(roles.pick(_read_text(path, delimiter, roles, missing))))
+    table = _read_parquet(path)
+    return dataclasses.replace(Panel.from_frame(table, **roles._asdict()), frame_backend=None)
+
+
+def read_header(path: str | PathLike[str]) -> list[str]:
+    """Names of the columns of a file that `read_panel` reads."""
+    path = Path(path)
+    delimiter = _find_delimiter(path)
+    if delimiter is None:
+        return list(map(str, _read_parquet(path).column_names))
+    text = _decode(path, _unpack(path, _LONGEST_HEADER), "ignore")
+    try:
+        reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        return list(map(unshielded, next(line for line in reader if line)))
+    except (StopIteration, csv.Error):
+        raise PanelError(f"{str(path)!r} must have a header and at least one row, but has no header.") from None
+
+
+def _find_delimiter(path: Path) -> str | None:
+    """What stands between the fields of a text file; None for a Parquet file. Any other is refused."""
     if not path.is_file():
         others = (other.name for other in path.parent.iterdir()) if path.parent.is_dir() else ()
+        if path.is_dir():
+            raise FileNotFoundError(f"there is no file {str(path)!r}, it is a folder; name a file in it.")
         raise FileNotFoundError(f"there is no file {str(path)!r}{nearest(path.name, others)}; check the name.")
     name = path.name.lower()
     delimiter = _DELIMITERS.get(Path(name.removesuffix(".gz")).suffix)
-    if delimiter is not None:
-        return Panel(**build(roles.pick(_read_text(path, delimiter, roles, missing))))
-    if name.endswith((".parquet", ".pq")):
-        table = _read_parquet(path)
-        return dataclasses.replace(Panel.from_frame(table, **roles._asdict()), frame_backend=None)
-    raise PanelError(
-        f"{str(path)!r} must be a .csv or .tsv file (or .gz of one), or a .parquet file; save the table as one."
-    )
+    if delimiter is None and not name.endswith((".parquet", ".pq")):
+        raise PanelError(
+            f"{str(path)!r} must be a .csv or .tsv file (or .gz of one), or a .parquet file; save the table as one."
+        )
+    return delimiter
 
 
 # ----------------------------------------------------------------------------------------------------- text
@@ -112,7 +136,7 @@ def _read_text(path: Path, delimiter: str, roles: Roles, missing: Sequence[str] 
     apart = {str(label): label for label in check_sets(roles.sets)}
     columns: dict[str, AnyArray] = {}
     for name, written in fields.items():
-        column: Fields = [None if x in blank else x for x in written]
+        column: Fields = [None if x in blank else unshielded(x) for x in written]
         if name in (roles.id, roles.group):
             columns[name] = key_column(column)
         elif name in (roles.time, roles.start, roles.end):
@@ -130,7 +154,7 @@ def _split(path: Path, text: str, delimiter: str, roles: Roles) -> dict[str, lis
     """The fields of each column that has a role."""
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        header = next(line for line in reader if line)
+        header = list(map(unshielded, next(line for line in reader if line)))
         roles.check(header)
         out: dict[str, list[str]] = {name: [] for name in roles.names()}
         while batch := list(islice(reader, _LINES_AT_ONCE)):
@@ -155,12 +179,14 @@ def _bad_line(path: Path, text: str, delimiter: str, n_fields: int) -> PanelErro
     )
 
 
-def _unpack(path: Path) -> bytes:
+def _unpack(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a file, or the first ones."""
     if not path.name.lower().endswith(".gz"):
-        return path.read_bytes()
+        with path.open("rb") as plain:
+            return plain.read(-1 if most is None else most)
     try:
         with gzip.open(path) as file:
-            data = file.read(LARGEST_UNPACKED + 1)
+            data = file.read(LARGEST_UNPACKED + 1 if most is None else most)
     except (OSError, EOFError, zlib.error) as error:
         raise PanelError(f"{str(path)!r} must be a whole gzip file, but is not: {error}.") from None
     if len(data) > LARGEST_UNPACKED:
@@ -171,11 +197,11 @@ def _unpack(path: Path) -> bytes:
     return data
 
 
-def _decode(path: Path, data: bytes) -> str:
+def _decode(path: Path, data: bytes, errors: str = "strict") -> str:
     if data.startswith((_GZIP, _PARQUET)) or b"\0" in data:
         raise PanelError(f"{str(path)!r} must be text, but holds binary data; save the table as CSV in UTF-8.")
     try:
-        return data.decode("utf-8").removeprefix("\ufeff")  # Excel begins with a byte order mark
+        return data.decode("utf-8", errors).removeprefix("\ufeff")  # Excel begins with a byte order mark
     except UnicodeDecodeError as error:
         raise PanelError(
             f"{str(path)!r} must be in UTF-8, got byte 0x{data[error.start]:02x} at offset {error.start}; "

@@ -20,8 +20,27 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as an id is written, within in
 _NOTHING = {"na", "n/a", "nan", "none", "null"}  # how programs write that there is no number
 _BOOLEANS = {"true": True, "false": False}
 
+# What a spreadsheet would take for a formula: text that begins so is written behind an apostrophe, and read without it.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
 Fields = Sequence[str | None]
 """What stands in a column of a file, None where a field is empty."""
+
+
+def shielded(text: str) -> str:
+    """Text as a spreadsheet shows it and does not run it; the inverse of `unshielded`.
+
+    Examples
+    --------
+    >>> shielded("=cmd()"), shielded("mild"), unshielded(shielded("'=x"))
+    ("'=cmd()", 'mild', "'=x")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unshielded(text: str) -> str:
+    """Text as it was before `shielded`."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def read_numbers(fields: Fields) -> AnyArray | None:

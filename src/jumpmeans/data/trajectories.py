@@ -173,6 +173,17 @@ class Trajectories:
             dwell[part] = a + np.maximum(np.searchsorted(self.start_times[a:b], t[part], side="right") - 1, 0)
         return np.asarray(self.labels[self.codes[dwell]])
 
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The columns of `to_frame`, for those who have no library of frames."""
+        start, end = self.start_times, self._ends()
+        return {
+            "id": self.ids[self._sequence()],
+            "state": self.states,
+            "start": start if self.clock is None else self.clock.decode(start),
+            "end": end if self.clock is None else self.clock.decode(end),
+            "running": self.running,
+        }
+
     def to_frame(self) -> Any:
         """Table with columns id, state, start, end, running: one row per dwell.
 
@@ -181,12 +192,4 @@ class Trajectories:
         pandas, polars or pyarrow table
             Of the kind that the panel was made of, else of the first of these that is installed.
         """
-        start, end = self.start_times, self._ends()
-        columns = {
-            "id": self.ids[self._sequence()],
-            "state": self.states,
-            "start": start if self.clock is None else self.clock.decode(start),
-            "end": end if self.clock is None else self.clock.decode(end),
-            "running": self.running,
-        }
-        return make_frame(columns, self.frame_backend, zone=None if self.clock is None else self.clock.zone)
+        return make_frame(self.to_columns(), self.frame_backend, zone=None if self.clock is None else self.clock.zone)

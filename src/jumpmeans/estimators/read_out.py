@@ -331,6 +331,11 @@ class ReadOut(ModelFields, ModelAnswers):
             visits of the fitted panel, where they are known; next: the states that follow, most probable first;
             note, where there is one: that the process predicts no better than the last value carried forward.
         """
+        occupancy = self._occupancy()
+        return make_frame(self.summary_columns(), None if occupancy is None else occupancy.backend)
+
+    def summary_columns(self) -> dict[str, Any]:
+        """The columns of `summary`, for those who have no library of frames."""
         process = self._fitted()
         columns: dict[str, Any] = {"state": process.states, "shows": process.emission.describe()}
         occupancy = self._occupancy()
@@ -344,7 +349,7 @@ class ReadOut(ModelFields, ModelAnswers):
         check = vars(self).get("_last_value_")
         if check is not None and not check.better:
             columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
-        return make_frame(columns, None if occupancy is None else occupancy.backend)
+        return columns
 
 
 def with_times(panel: Panel, at: Any) -> tuple[Panel, Ints]:

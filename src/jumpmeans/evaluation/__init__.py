@@ -2,6 +2,7 @@
 
 from .alarms import AlarmRates, alarm_rates
 from .bootstrap import Bootstrap, bootstrap
+from .compare import Comparison, compare
 from .hold_out import Truth, hold_out
 from .nested import LikelihoodRatio, likelihood_ratio
 from .pearson import PearsonTest, pearson_test
@@ -12,6 +13,7 @@ from .tune import Tuned, tune
 __all__ = [
     "AlarmRates",
     "Bootstrap",
+    "Comparison",
     "LikelihoodRatio",
     "PearsonTest",
     "StatePath",
@@ -19,6 +21,7 @@ __all__ = [
     "Tuned",
     "alarm_rates",
     "bootstrap",
+    "compare",
     "hold_out",
     "likelihood_ratio",
     "match_labels",

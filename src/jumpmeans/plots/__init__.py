@@ -1,6 +1,7 @@
 """Pictures of trajectories, probabilities, states and fits. Every function takes an axes and returns it."""
 
 from .axes import PALETTE
+from .comparison import plot_comparison
 from .diagram import plot_transitions
 from .dwells import plot_dwells
 from .history import plot_history
@@ -12,6 +13,7 @@ from .tuning import plot_state_path, plot_trials
 
 __all__ = [
     "PALETTE",
+    "plot_comparison",
     "plot_dwells",
     "plot_history",
     "plot_posterior",

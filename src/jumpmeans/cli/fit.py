@@ -1,0 +1,134 @@
+"""`jumpmeans fit`: from a table to a model, trajectories, a report and a record of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .columns import column_options, read_table, take_asked
+from .ending import spoken
+from .files import Clock, check_free, make_folder, peak_memory, write_csv, write_run, write_trajectories
+from .models import make_model, model_options
+
+if TYPE_CHECKING:
+    from .say import Say
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@column_options
+@model_options
+@click.option(
+    "--hold-out", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Share of values to test on."
+)
+@click.option("--out", type=click.Path(), help="Folder to write into; by default the file's name and -fit.")
+@click.option("--format", "kind", type=click.Choice(["csv", "parquet"]), default="csv", help="Of the trajectories.")
+@click.option("--title", help="Title of the report.")
+@click.option("--no-report", is_flag=True, help="Write no report.")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@spoken
+def fit(
+    say: Say, file: str, hold_out: float | None, out: str | None, kind: str, title: str | None, no_report: bool,
+    force: bool, **options: Any,
+) -> None:  # fmt: skip
+    r"""Fit a model to a table.
+
+    Columns, the family of the values and the number of states are guessed where that is safe, and what was guessed is
+    said. Writes model.jm, trajectories.csv, states.csv, report.html and run.json into a folder.
+
+    \b
+    jumpmeans fit visits.csv --id patient --time day --value edss --hold-out 0.25
+    jumpmeans fit visits.csv --allowed well-ill,ill-well,well-dead,ill-dead --absorbing dead
+    """
+    folder = Path(out) if out is not None else Path(f"{Path(file).name.split('.')[0] or 'jumpmeans'}-fit")
+    names = ["model.jm", f"trajectories.{kind}", "states.csv", "run.json"] + ([] if no_report else ["report.html"])
+    check_free([folder / name for name in names], force)
+    clock = Clock()
+    asked = take_asked(options)
+    with clock.part("read"):
+        panel, columns = read_table(file, asked, say)
+    model, guessed = make_model(say, panel, **options)
+    say.note(f"fitting {type(model).__name__}")
+    with clock.part("fit"):
+        model.fit(panel)
+    held: dict[str, float] = {}
+    verdict = None
+    if hold_out is not None:
+        say.note(f"testing on {100 * hold_out:g} % of the values, held out")
+        with clock.part("hold out"):
+            held, verdict = _test(model, panel, hold_out, options["seed"])
+    make_folder(folder)
+    with clock.part("write"):
+        model.save(folder / "model.jm")
+        write_trajectories(folder / names[1], model.trajectories_)
+        write_csv(folder / "states.csv", model.summary_columns())
+        written = names if no_report or _write_report(say, model, panel, folder, held, title) else names[:-1]
+    summary = model.summary_columns()
+    write_run(
+        folder / "run.json", file, columns.roles, clock,
+        guessed=[*columns.guessed, *guessed], model=_describe(model), seed=options["seed"], held_out=held or None,
+        verdict=verdict, warnings=say.warnings, files=written, peak_memory_mb=peak_memory(),
+    )  # fmt: skip
+    say.table(f"{type(model).__name__} of {Path(file).name}: {len(model.states_)} states", summary)
+    if verdict is not None:
+        say.tell(verdict)
+    say.tell(f"{', '.join(written)} in {folder}")
+    say.result(
+        {
+            "folder": str(folder), "files": written, "states": summary, "guessed": [*columns.guessed, *guessed],
+            "held_out": held or None, "verdict": verdict, "warnings": say.warnings,
+        }
+    )  # fmt: skip
+
+
+def _describe(model: Any) -> dict[str, Any]:
+    """The settings of a model, as text where they are no plain values."""
+    options = model.get_params(deep=False)
+    plain = bool | int | float | str | None
+    shown = {name: x if isinstance(x, plain | list) else repr(x) for name, x in options.items()}
+    fitted = {
+        "states": model.states_,
+        "objective": model.objective_,
+        "sweeps": model.n_iter_,
+        "converged": model.converged_,
+    }
+    return {"class": type(model).__name__, "options": shown, **fitted}
+
+
+def _test(model: Any, panel: Any, share: float, seed: int) -> tuple[dict[str, float], str]:
+    """Errors on values held out, the model's first, beside rules of thumb; and what to use."""
+    from sklearn.base import clone
+
+    from ..comparators import CarriedForward, Interpolation, MostCommon
+    from ..evaluation import compare
+
+    name, emission = type(model).__name__, model.emission
+    models = {
+        name: clone(model),
+        "last value carried forward": CarriedForward(emission=emission),
+        "interpolation": Interpolation(emission=emission),
+        "most common value": MostCommon(emission=emission),
+    }
+    found = compare(panel, models, fraction=share, folds=1, n_jobs=1, random_state=seed)
+    errors = {row["name"]: row["error"] for row in found.rows if row["error"] == row["error"]}
+    first = [key for key in errors if key.startswith(name)]
+    return {key: errors[key] for key in [*first, *(key for key in errors if key not in first)]}, found.verdict
+
+
+def _write_report(say: Say, model: Any, panel: Any, folder: Path, held: dict[str, float], title: str | None) -> bool:
+    """Write the report, where what it needs is there."""
+    try:
+        from ..report import write_report
+    except ImportError as error:
+        say.note(f"no report.html: {error}")
+        return False
+    from ..errors import MissingExtraError
+
+    try:
+        write_report(model, panel, folder / "report.html", held_out=held or None, title=title, warnings=say.warnings)
+    except MissingExtraError as error:
+        say.note(f"no report.html: {error}")
+        return False
+    return True

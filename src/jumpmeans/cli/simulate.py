@@ -1,0 +1,48 @@
+"""`jumpmeans simulate`: tables drawn from a fitted model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .ending import spoken
+from .files import check_free, find_model, write_csv, write_trajectories
+
+if TYPE_CHECKING:
+    from .say import Say
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.option("--sequences", "-n", default=100, show_default=True, type=click.IntRange(1), help="Number of sequences.")
+@click.option("--rows", default=20, show_default=True, type=click.IntRange(1), help="Rows of each.")
+@click.option("--mean-gap", type=float, help="Mean time between rows; a third of the shortest dwell by default.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random numbers.")
+@click.option("--out", type=click.Path(), help="CSV file to write; standard output by default.")
+@click.option("--truth", type=click.Path(), help="File for the true trajectories, .csv or .parquet.")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@spoken
+def simulate(
+    say: Say, model: str, sequences: int, rows: int, mean_gap: float | None, seed: int, out: str | None,
+    truth: str | None, force: bool,
+) -> None:  # fmt: skip
+    """Draw a table from a fitted model."""
+    from ..loading import load
+    from ..simulation import simulate as draw
+
+    check_free([Path(x) for x in (out, truth) if x is not None], force)
+    process = load(find_model(model)).process_
+    fastest = float(process.rates.max())
+    gap = mean_gap if mean_gap is not None else (1.0 / (3.0 * fastest) if fastest > 0 else 1.0)
+    panel, paths = draw(process, sequences, rows, mean_gap=gap, random_state=seed)
+    columns: dict[str, Any] = {"id": panel.ids[panel.sequence_index], "time": panel.times}
+    columns |= {name: panel.decode_values(panel.values[:, d], d) for d, name in enumerate(panel.columns)}
+    say.note(f"{sequences} sequences of {rows} rows, {gap:.4g} apart on the average")
+    if say.as_json:
+        say.result(columns)
+    if out is not None or not say.as_json:
+        write_csv(None if out is None else Path(out), columns)
+    if truth is not None:
+        write_trajectories(Path(truth), paths)
