@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import runpy
 from pathlib import Path
 
 import core
@@ -30,6 +31,18 @@ def test_an_aim_that_is_missed_is_said():
     for name, aim in core.AIMS.items():
         missed = results[name]["mean"]["trajectory_time"] > aim + core.NEAR
         assert (f"{core.SETS[name]} " in said.split("It misses on")[1].split("It jumps")[0]) == missed
+
+
+def test_the_numbers_beside_msm_are_those_of_the_committed_run():
+    """And they keep what is asked of them: no worse a likelihood, rates and answers within 1e-3, errors within 2 %."""
+    table = runpy.run_path(str(ROOT / "benchmarks/msm.py"))["markdown"]
+    results = json.loads((ROOT / "benchmarks/results/msm.json").read_text())
+    assert block((ROOT / "docs/coming-from-msm.md").read_text(), "msm table") == table(results)
+    for name in ("labels", "misclassified"):
+        found = results[name]
+        assert found["minus2loglik"]["ours"] <= found["minus2loglik"]["msm"] + 1e-3
+        *answers, errors = found["largest difference"].values()
+        assert max(answers) <= 1e-3 and errors <= 0.02
 
 
 def test_the_tour_runs():
