@@ -1,4 +1,4 @@
-"""Speed of the online decoder: rows a second of CPU time, 5 states, 10,000 sequences open; and what it keeps of each."""
+"""Speed of the online decoder in rows a second of CPU time, 5 states, 10,000 sequences open; and what it keeps."""
 
 from time import process_time
 

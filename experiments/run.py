@@ -25,7 +25,9 @@ MORE = ("intervals",)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("items", nargs="*", metavar="item", help=f"of {', '.join(ITEMS + MORE)}; by default all but {', '.join(MORE)}")
+    parser.add_argument(
+        "items", nargs="*", metavar="item", help=f"of {', '.join(ITEMS + MORE)}; by default all but {', '.join(MORE)}"
+    )
     parser.add_argument("--quick", action="store_true", help="few data sets and settings: minutes instead of an hour")
     parser.add_argument("--any-code", action="store_true", help="keep finished tasks of earlier code, too")
     parser.add_argument("--jobs", type=int, help="tasks at a time; all cores by default")

@@ -88,7 +88,7 @@ def expected(process, block, by_eigen=None):
 # ------------------------------------------------- likelihood and posterior
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(SEEDS)
 def test_posterior_and_likelihood_are_products_over_rows(seed):
     """Hidden values, missing ones, sets, windows, gaps of 0, all kinds at random.
@@ -117,7 +117,7 @@ def test_posterior_and_likelihood_are_products_over_rows(seed):
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(SEEDS, st.booleans())
 def test_expected_times_and_jumps_are_derivatives_of_the_likelihood(seed, by_eigen):
     """By both routes, the eigenbasis and the digits. Planted: the jump at a row not counted, its gap taken for open,
@@ -323,6 +323,7 @@ def simulated(rng, process, n, end):
 
 ILL = process_of([[0, 0.5, 0.1], [0.3, 0, 0.4], [0, 0, 0]], [0.7, 0.3, 0.0])
 MOVES = np.array([[False, True, True], [True, False, True], [False, False, False]])
+FREE = jm.Structure(allowed=MOVES).constraints(np.arange(3))
 START = process_of([[0, 1.0, 1.0], [1.0, 0, 1.0], [0, 0, 0]], [1 / 3] * 3)
 
 
@@ -338,9 +339,9 @@ def test_exact_times_give_events_over_exposure(rng):
         np.add.at(exposure, shown[:-1], np.diff(last))
     sequences = Sequences.hold(ENGINE, joined(blocks))
     exact = events[MOVES] / np.repeat(exposure, MOVES.sum(axis=1))
-    step = maximise(START, sequences.expect(START), MOVES)
+    step = maximise(START, sequences.expect(START), FREE)
     np.testing.assert_allclose(step.rate_matrix[MOVES], exact, rtol=1e-12)
-    task = Task(sequences, MOVES, np.array([0.0]))
+    task = Task(sequences, FREE, np.array([0.0]))
     for accelerate in (True, False):
         run = climb(task, START, 50, 1e-10, accelerate)
         assert run.converged and len(run.history) < 6
@@ -350,7 +351,7 @@ def test_exact_times_give_events_over_exposure(rng):
 def test_deaths_by_em_and_by_plain_maximisation(rng):
     """Visits, and deaths known to the day; EM against Nelder and Mead on the product of exponentials."""
     blocks, end = [], 5.0
-    for states, times in simulated(rng, ILL, 25, end):
+    for states, times in simulated(rng, ILL, 15, end):
         visits = np.arange(0.0, end + 1.0)
         dead = times[-1] if states[-1] == 2 else np.inf
         visits = visits[visits < dead]
@@ -377,13 +378,130 @@ def test_deaths_by_em_and_by_plain_maximisation(rng):
         return total
 
     sequences = Sequences.hold(ENGINE, joined(blocks))
-    run = climb(Task(sequences, MOVES, np.array([0.0])), START, 300, 1e-12)
+    run = climb(Task(sequences, FREE, np.array([0.0])), START, 300, 1e-12)
     log_liks = np.array(run.history.values)
     assert np.all(np.diff(log_liks) >= -1e-9 * np.abs(log_liks[1:]))
-    plain = climb(Task(sequences, MOVES, np.array([0.0])), START, 100, 0.0, accelerate=False)
+    plain = climb(Task(sequences, FREE, np.array([0.0])), START, 100, 0.0, accelerate=False)
     log_liks = np.array(plain.history.values)
     assert np.all(np.diff(log_liks) >= -1e-12 * np.abs(log_liks[1:]))
     told = minimize(loss, np.log([0.5, 0.1, 0.3, 0.4]), method="L-BFGS-B", options={"ftol": 1e-12})
     found = run.end.process.rate_matrix[MOVES]
     assert loss(np.log(found)) <= told.fun + 1e-6
     np.testing.assert_allclose(found, np.exp(told.x), rtol=2e-3)
+
+
+# ---------------------------------------------------------------- from a panel
+
+
+def seen_panel(rng, n=40, end=6.0, how="transition"):
+    """Paths of ILL as one would write them down: every move with its time, or visits and the times of deaths."""
+    ids, at, shown, kinds, windows = [], [], [], [], []
+    for i, (states, times) in enumerate(simulated(rng, ILL, n, end)):
+        dead = times[-1] if states[-1] == 2 else np.inf
+        if how == "transition":
+            rows = [(t, s, "transition") for s, t in zip(states, times, strict=True)]
+            if states[-1] < 2:
+                rows.append((end, states[-1], "transition"))
+        else:
+            visits = np.arange(0.0, min(end, dead), 0.9)
+            rows = [(t, states[np.searchsorted(times, t, side="right") - 1], "snapshot") for t in visits]
+            if dead < np.inf:
+                rows.append((dead, 2, "entry"))
+        for time, state, kind in rows:
+            ids.append(i)
+            at.append(time)
+            shown.append(("well", "ill", "dead")[state])
+            kinds.append(kind)
+            windows.append(rows[-1][0])
+    return jm.Panel.from_arrays(at, shown, ids, kinds=kinds, end_times=windows)
+
+
+STAGES = jm.Structure(allowed={"well": ["ill", "dead"], "ill": ["well", "dead"], "dead": []})
+LABELS = ["well", "ill", "dead"]
+
+
+def test_a_panel_of_exact_times_through_em_and_gibbs(rng):
+    """Events over exposure, to 1e-6; and the gamma posterior that these make, in closed form."""
+    panel = seen_panel(rng)
+    states = panel.values[:, 0].astype(int)
+    names = panel.categories[0].tolist()
+    state = np.array([LABELS.index(names[s]) for s in states])
+    events, exposure = np.zeros((3, 3)), np.zeros(3)
+    for k in range(panel.n_observations - 1):
+        if panel.sequence_index[k] == panel.sequence_index[k + 1]:
+            events[state[k], state[k + 1]] += state[k] != state[k + 1]
+            exposure[state[k]] += panel.times[k + 1] - panel.times[k]
+    model = jm.comparators.EM(emission="direct", states=LABELS, structure=STAGES).fit(panel)
+    assert model.converged_
+    exact = events[MOVES] / np.repeat(exposure, MOVES.sum(axis=1))
+    np.testing.assert_allclose(model.process_.rate_matrix[MOVES], exact, rtol=1e-6)
+    sampler = jm.comparators.Gibbs(
+        emission="direct", states=LABELS, structure=STAGES, n_samples=800, burn_in=2, thin=1, prior_dwell_time=1.0
+    ).fit(panel)
+    shape, rate = 1.0 + events.sum(axis=1)[:2], 1.0 + exposure[:2]
+    draws = sampler.samples_.rates[:, :2]
+    error = (np.sqrt(shape) / rate).max() / math.sqrt(800)
+    np.testing.assert_allclose(draws.mean(axis=0), shape / rate, atol=4.5 * error)
+    np.testing.assert_allclose(draws.std(axis=0), np.sqrt(shape) / rate, rtol=0.15)
+    assert set(sampler.trajectories_.start_times.tolist()) <= set(panel.times.tolist())
+
+
+def test_gibbs_and_em_agree_on_deaths(rng):
+    """A long panel: the posterior lies around the maximum of the likelihood."""
+    panel = seen_panel(rng, n=300, how="entry")
+    model = jm.comparators.EM(emission="direct", states=LABELS, structure=STAGES).fit(panel)
+    sampler = jm.comparators.Gibbs(
+        emission="direct", states=LABELS, structure=STAGES, n_samples=150, burn_in=50, thin=2
+    ).fit(panel)
+    Q = sampler.samples_.rates[:, :, None] * sampler.samples_.transition_probs
+    z = (Q.mean(axis=0) - model.process_.rate_matrix)[MOVES] / Q.std(axis=0)[MOVES]
+    assert np.all(np.abs(z) < 1.0)  # planted: forced jumps not counted, z = -5 and more for the rates of death
+
+
+def test_read_outs_between_rows_and_at_them():
+    """Inside a barred gap nothing changes; at a pinned row the new state is there already, just before it the old one.
+
+    Planted: rows put into a barred gap as snapshots, the request for a pinned row's time answered by the row before.
+    """
+    process = jm.Process.from_generator(
+        {"well": {"ill": 0.5, "dead": 0.1}, "ill": {"well": 0.3, "dead": 0.4}}, [0.7, 0.3, 0.0]
+    )
+    panel = jm.Panel.from_arrays(
+        [0.0, 2.0, 5.0, 5.0], ["well", "ill", "ill", "dead"], ["p"] * 4,
+        kinds=["snapshot", "transition", "snapshot", "entry"],
+    )  # fmt: skip
+    model = jm.JumpMeans.from_process(process)
+    probs = model.predict_proba(panel, at={"p": [0.0, 0.7, 1.999, 2.0, 4.999999, 5.0]})
+    well, ill, dead = np.eye(3)
+    np.testing.assert_allclose(probs[[0, 1, 2, 3]], [well, well, well, ill], atol=1e-12)
+    np.testing.assert_allclose(probs[4], ill, atol=1e-5)
+    np.testing.assert_allclose(probs[5], dead, atol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(panel), [well, ill, ill, dead], atol=1e-12)
+    Q = process.rate_matrix
+    exact = reference.likelihood_by_kind(
+        np.array([0.0, 2.0, 5.0, 5.0]), [0, 1, 0, 2], 5.0, np.eye(3)[[0, 1, 1, 2]], [0.7, 0.3, 0.0], Q
+    )
+    assert model.log_likelihood(panel) == pytest.approx(math.log(exact), rel=1e-12)
+    path = model.decode(panel, criterion="time")
+    assert path.start_times.tolist() == [0.0, 2.0, 5.0]
+    assert path.states.tolist() == ["well", "ill", "dead"]
+
+
+def test_sets_and_known_states_of_a_hidden_panel():
+    """A row known to be in one of two states, one known outright, beside noisy values; against the products."""
+    process = jm.Process(
+        [1.0, 0.5, 2.0], [[0, 0.6, 0.4], [0.5, 0, 0.5], [0.1, 0.9, 0]], [0.2, 0.3, 0.5], Gaussian([0, 1, 2], sds=0.8)
+    )
+    times, x = np.array([0.3, 1.0, 1.4, 3.0]), np.array([0.2, np.nan, 1.4, 0.4])
+    panel = jm.Panel.from_arrays(
+        times, x, np.zeros(4, int), true_states=[None, "low", None, 2], sets={"low": [0, 1]},
+        kinds=["snapshot", "snapshot", "entry", "transition"], start_times=np.zeros(4), end_times=np.full(4, 3.5),
+    )  # fmt: skip
+    lik = np.exp(process.emission.log_density(x[:, None]))
+    lik[1, 2] = lik[3, 0] = lik[3, 1] = 0.0
+    pi, Q = process.initial_probs, process.rate_matrix
+    exact = reference.likelihood_by_kind(times, [0, 0, 2, 1], 3.5, lik, pi, Q)
+    model = jm.JumpMeans.from_process(process)
+    assert model.log_likelihood(panel) == pytest.approx(math.log(exact), rel=1e-12)
+    probs = model.predict_proba(panel)
+    assert probs[1, 2] == 0.0 and probs[3].tolist() == [0.0, 0.0, 1.0]

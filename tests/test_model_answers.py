@@ -161,6 +161,34 @@ def test_the_first_row_given_by_hand():
         MODEL.log_likelihood(panel, first="last")
 
 
+def test_a_first_row_known_by_a_set_adds_up_as_in_msm():
+    """In R: msm(state ~ time, subject = id, qmatrix = Q, fixedpars = TRUE, censor = 99, censor.states = c(1, 2),
+    data = data.frame(id = 1, time = c(0, 1, 3), state = c(99, 2, 3))), -minus2loglik / 2 = -1.19161."""
+    Q = np.array([[-0.3, 0.2, 0.1], [0.15, -0.4, 0.25], [0, 0, 0]])
+    process = jm.Process.from_generator(Q, states=["well", "ill", "dead"])
+    panel = jm.Panel.from_arrays([0, 1, 3], ["alive", "ill", "dead"], [1, 1, 1], sets={"alive": ["well", "ill"]})
+    got = jm.JumpMeans.from_process(process).log_likelihood(panel, first="given")
+    assert got == pytest.approx(np.log(expm(Q)[:2, 1].sum() * expm(2 * Q)[1, 2]), rel=1e-12)
+    assert got == pytest.approx(-1.19161, abs=1e-5)
+
+
+def test_answers_know_how_rows_were_seen():
+    panel = jm.Panel.from_arrays(
+        [0, 2, 2, 0, 3, 5], ["well", "ill", "dead", "well", "alive", "alive"], [1, 1, 1, 2, 2, 2],
+        kinds=["snapshot", "snapshot", "entry"] + ["snapshot"] * 3, sets={"alive": ["well", "ill"]},
+    )  # fmt: skip
+    # caught: the first of two rows of one instant carried on
+    assert MODEL.prevalence(panel, [1, 2]).observed.values.tolist() == [[0, 0, 1], [0.5, 0, 0.5]]
+    # caught: what is known of later rows left in where an earlier one is predicted
+    known = jm.Panel.from_arrays([0, 3, 4], ["well", "ill", "not well"], [1] * 3, sets={"not well": ["dead", "ill"]})
+    unknown = jm.Panel.from_arrays([0, 3], ["well", "ill"], [1] * 2)
+    assert MODEL.against_last_value(known) == MODEL.against_last_value(unknown)
+    ahead = MODEL.forecast(panel, horizon=1.0).probs
+    assert ahead[0].tolist() == [1, 0, 0] and 0 < ahead[1, 0] < 0.5
+    with pytest.raises(jm.PanelError, match="rows must be snapshots for Pearson's test, got rows of exact times"):
+        jm.pearson_test(MODEL, panel)
+
+
 def test_parameters_are_counted_and_priced():
     model = em(structure=jm.Structure(absorbing=["dead"])).fit(PANEL)
     assert model.n_parameters_ == 4 + 2
@@ -248,6 +276,19 @@ def test_p_values_are_uniform_under_the_model():
         known.append(jm.pearson_test(truth, panel, time_groups=2, gap_groups=2, fitted=False).p_value)
     assert kstest(known, "uniform").pvalue > 0.02 and kstest(fitted, "uniform").pvalue > 0.02
     assert 0.35 < np.mean(fitted) < 0.62
+
+
+def test_rates_that_are_known_or_shared_are_not_counted_as_fitted():
+    equal = jm.Structure(absorbing=["dead"], fixed={("well", "dead"): 0.05}, equal=[[("ill", "well"), ("ill", "dead")]])
+    model = em(structure=equal).fit(PANEL)
+    test = jm.pearson_test(model, PANEL)
+    assert test.p_lower == pytest.approx(chi2.sf(test.statistic, test.df - 2))
+    free = em(structure=jm.Structure(absorbing=["dead"])).fit(PANEL)
+    assert jm.likelihood_ratio(model, free, PANEL).df == 2
+    given = em(structure=jm.Structure(absorbing=["dead"], initial="given")).fit(PANEL)
+    # caught: π counted in one of two models and the likelihood given the first state in both
+    with pytest.raises(ValueError, match="large must have more parameters than small, got 4 and 4"):
+        jm.likelihood_ratio(given, free, PANEL, first="given")
 
 
 def test_a_process_that_ages_is_found_out():

@@ -3,20 +3,23 @@
 Each test names the planted fault that it catches; each has been seen to fail on it.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import jumpmeans as jm
-from all_families import ALL, spec
+from all_families import ALL, COUNTED, spec
 from jumpmeans.engines import Threads
 from jumpmeans.estimators import infinite, jump_model
+from jumpmeans.fit.em_steps import em_steps
 from jumpmeans.fit.publish import publish_trajectories
-from jumpmeans.fit.setup import make_search
+from jumpmeans.fit.setup import PSEUDO_COUNT, make_search
+from jumpmeans.model.constraints import Constraints
 from jumpmeans.model.objective import Prices
 from jumpmeans.model.params import Params
 from jumpmeans.passes import Sequences
-from jumpmeans.passes.sweep import MAX_ROUNDS
 from test_infinite import APART
 from test_laws import SEEDS, make_panel, same_bits
 
@@ -85,8 +88,10 @@ def speaks_of_one_model(model, panel):
     same_bits(known.decode(panel), model.trajectories_)
 
 
-@pytest.mark.parametrize("infinite_too", [False, True], ids=["JumpMeans", "InfiniteJumpMeans"])
-@pytest.mark.parametrize("family", ALL)
+BOTH = [(family, False) for family in ALL] + [(family, True) for family in COUNTED]
+
+
+@pytest.mark.parametrize(("family", "infinite_too"), BOTH)
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_everything_speaks_of_one_model(family, infinite_too, seed):
@@ -108,12 +113,13 @@ def test_a_model_found_on_a_sample_speaks_of_the_whole(monkeypatch):
 @pytest.mark.parametrize(("family", "seeds"), [("exponential", (0, 6, 10)), ("poisson", (22, 27))])
 def test_states_are_in_the_order_of_the_process(family, seeds, monkeypatch):
     """Caught: states sorted by the means of J alone, so that those of the process read 29, 25, 34."""
-    crossed, right = 0, jump_model.close
+    crossed, right, ends = 0, jump_model.close, []
 
-    def spy(*args):
+    def spy(sequences, run, *rest):
         nonlocal crossed
-        end = right(*args)
+        end = right(sequences, run, *rest)
         crossed += bool(np.any(np.diff(end.process.emission.means) < 0))
+        ends.append((run.params, end.process))
         return end
 
     monkeypatch.setattr(jump_model, "close", spy)
@@ -123,6 +129,13 @@ def test_states_are_in_the_order_of_the_process(family, seeds, monkeypatch):
         speaks_of_one_model(model, panel)
         shown = model.predict_value(panel, "trajectory")
         np.testing.assert_array_equal(shown, model.process_.emission.means[model.predict(panel)])
+        # caught: parameters of J left in the order that they had before, or those of the process in their place
+        params, process = ends[-1]
+        order = np.array([process.rates.tolist().index(rate) for rate in model.rates_])
+        own = model.objective_params_
+        np.testing.assert_array_equal(own.rates, params.rates[order])
+        np.testing.assert_array_equal(own.transition_probs, params.transition_probs[np.ix_(order, order)])
+        np.testing.assert_array_equal(own.emission.means, params.emission.means[order])
     assert crossed >= 2  # closing steps did move states past each other here
 
 
@@ -138,10 +151,13 @@ def test_of_equal_states_the_same_is_taken_again():
 
 
 def decoded(model, panel, xi, zeta):
-    """Trajectories under the process of a model with weights given by hand."""
+    """Trajectories under the process of a model with weights given by hand, decoded until nothing changes.
+
+    Caught, where these must be those of the model: a decode that stops after one round or two.
+    """
     process = model.process_
     sequences = Sequences.of(ONE, panel, process.emission.encode(panel))
-    search = make_search("auto", "exact", "complete", process.transition_probs > 0)._replace(rounds=MAX_ROUNDS)
+    search = make_search("auto", "exact", "complete", process.transition_probs > 0)._replace(rounds=1000)
     params = Params(process.rates, process.transition_probs, process.emission)
     dwells, _ = sequences.decode(params, Prices(xi, np.atleast_1d(zeta), 0.0, 0.0, 0.0), search)
     return publish_trajectories(panel, sequences.fetch(dwells), model.states_)
@@ -228,3 +244,15 @@ def test_number_of_closing_steps(emission, steps, rng):
     np.testing.assert_array_equal(process("auto"), process(steps))
     for other in (steps - 1, steps + 1):
         assert not np.array_equal(process("auto"), process(other))
+
+
+def test_each_closing_step_is_one_step_of_em(rng):
+    """Caught: one step more than asked for, whether by number or by default."""
+    panel = make_panel(rng, "gaussian", S=12)
+    processes = [model_of("gaussian", refine=k).fit(panel).process_ for k in range(5)]
+    sequences, free = Sequences.of(ONE, panel, panel.values), Constraints.of(~np.eye(3, dtype=bool))
+    for before, after in pairwise(processes):
+        step = em_steps(sequences, before, free, 1, PSEUDO_COUNT)
+        np.testing.assert_allclose(after.rates, step.rates, rtol=1e-12)
+        np.testing.assert_allclose(after.emission.means, step.emission.means, rtol=1e-12)
+        assert not np.allclose(after.rates, before.rates, rtol=1e-9)

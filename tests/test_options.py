@@ -20,6 +20,8 @@ MODELS = {
     "MLTrajectory": lambda **options: co.MLTrajectory(jm.Process([1.0, 1.0], [[0, 1], [1, 0]]), **options),
 }
 NO_COUNTS = ["auto", True, 1.5, 0, -1, np.nan, "2", [2]]
+# Beyond what products with the data can be held by floats; the least one made J infinite.
+NO_PRICES = [5e-324, 1e308]
 NO_NUMBERS = [np.nan, -1, np.inf, "x", None, True, 10**400, np.array(1.0), 1j]
 # Of each option, what it must not be; a model is asked about those it has.
 WRONG = {
@@ -28,24 +30,24 @@ WRONG = {
     "start_states": [None, *NO_COUNTS],
     "max_iter": [None, *NO_COUNTS],
     "n_init": [None, True, 0, 1.5, "many"],
-    "n_samples": [None, *NO_COUNTS],
+    "n_samples": [None, 10**400, *NO_COUNTS],
     "thin": [None, *NO_COUNTS],
-    "n_chains": [None, *NO_COUNTS],
-    "n_iter": [None, *NO_COUNTS],
-    "n_particles": [None, 1, *NO_COUNTS],
+    "n_chains": [None, 10**400, *NO_COUNTS],
+    "n_iter": [None, 10**400, *NO_COUNTS],
+    "n_particles": [None, 1, 10**400, *NO_COUNTS],
     "burn_in": [None, "auto", True, -1, 1.5],
     "jumps_per_gap": [None, True, 0, 1.5, "all"],
-    "max_jumps_per_gap": [None, True, 0, 1.5, "all"],
+    "max_jumps_per_gap": [None, 10**400, True, 0, 1.5, "all"],
     "refine": [None, True, -1, 1.5, "all"],
     "tol": ["auto", *NO_NUMBERS],
-    "transition_weight": NO_NUMBERS,
-    "emission_weight": [*NO_NUMBERS, [], [1.0, -1.0], ["x"], [[1.0]], {1.0}],
-    "pseudo_count": [*NO_NUMBERS, (0.01, -5), [], [0.01], (1.0, 1.0, 1.0), {"jumps": 1.0}],
-    "prior_dwell_count": NO_NUMBERS,
-    "prior_dwell_time": NO_NUMBERS,
-    "prior_time": NO_NUMBERS,
-    "state_cost": NO_NUMBERS,
-    "shared_row_weight": NO_NUMBERS,
+    "transition_weight": [*NO_NUMBERS, *NO_PRICES],
+    "emission_weight": [*NO_NUMBERS, *NO_PRICES, [], [1.0, -1.0], ["x"], [[1.0]], {1.0}],
+    "pseudo_count": [*NO_NUMBERS, *NO_PRICES, (0.01, -5), (0.01, 1e308), [], [0.01], (1.0, 1.0, 1.0), {"jumps": 1.0}],
+    "prior_dwell_count": [*NO_NUMBERS, *NO_PRICES],
+    "prior_dwell_time": [*NO_NUMBERS, *NO_PRICES],
+    "prior_time": [*NO_NUMBERS, *NO_PRICES],
+    "state_cost": [*NO_NUMBERS, *NO_PRICES],
+    "shared_row_weight": [*NO_NUMBERS, *NO_PRICES],
     "concentration": [0, *NO_NUMBERS],
     "epsilon": [0, *NO_NUMBERS],
     "emission": [None, 3, "normal", ["gaussian", None], [], {"x": "gaussian"}, True],

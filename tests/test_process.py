@@ -98,7 +98,7 @@ def test_moves_by_name(illness):
         ([[0, 1e308, 1e308], [1, 0, 0], [1, 0, 0]], {}, "rates must be finite and >= 0, got inf for 0"),
         ({"a": {"b": 1}}, {"states": ["x", "y"]}, "states must be left out where the generator names them"),
         ({"a": ["b"]}, {}, r"generator must be {state: {next state: rate}}, got \['b'\] for 'a'"),
-        ({"a": {"b": "fast"}}, {}, "rates of moves must be numbers"),
+        ({"a": {"b": "fast"}}, {}, "rates of moves must be a finite number >= 0"),
         ({"a": {"b": 1, "a": 3}}, {}, "minus the sum of the rest of its row, got 3"),
     ],
 )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .model.process import Process
     from .model.structure import Structure
     from .online import OnlineDecoder
+    from .report import write_report
     from .simulation import simulate
 
 # Names and where they live: a name is loaded when it is first asked for, so that `jumpmeans --help` does not wait.
@@ -61,6 +62,7 @@ _HOMES = {
     "simulate_hggp": "model.gamma_process",
     "state_path": "evaluation",
     "tune": "evaluation",
+    "write_report": "report",
 }
 
 __all__ = [
@@ -93,6 +95,7 @@ __all__ = [
     "simulate_hggp",
     "state_path",
     "tune",
+    "write_report",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Names of array types; numbers read; weighted sums and order statistics (weight k counts as k copies); units that cost no digit."""
+"""Names of array types, numbers read, weighted sums and order statistics (weight k: k copies), units for all digits."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def held_back() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
         return
-    came: list[tuple[int, object]] = []
+    came: list[tuple[Any, ...]] = []
     signal.signal(signal.SIGINT, lambda *args: came.append(args))
     try:
         yield

@@ -133,13 +133,13 @@ class OnlineDecoder:
             -np.inf if at_once else np.inf if least_margin is None else float(least_margin),
             np.inf if hold is None else float(hold),
         )
-        rate, B, table = power_tables(process.rate_matrix, LONGEST_GAP / max(float(process.rates.max()), 1e-300))[:3]
+        longest = LONGEST_GAP / max(float(process.rates.max()), 1e-300)
+        rate, B, table = power_tables(process.rate_matrix, longest)[:3]
         self._decodes_by = (
             params.rates, jump_costs(params.transition_probs, prices.transition), search.base,
             search.first_running == 1, search.free_end == 1, process.initial_probs, rate, B, table,
         )  # fmt: skip
         self._emission, self._prices, self._densities = params.emission, prices.emission, process.emission
-        self._first = prices.first
         self._most = 1 << (max(most_starts, 2 * search.base) - 1).bit_length()
         self._slots: dict[Any, int] = {}
         self._ids: list[Any] = []
@@ -211,8 +211,6 @@ class OnlineDecoder:
         since, margin, probs = np.zeros(n), np.zeros(n), np.zeros((n, M))
         changed, refused = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         cost = self._emission.cost(x, self._prices)
-        if self._first is not None:
-            cost[tau == 0.0] += self._first
         log_density = self._densities.unit_log_density(x)
         row = 0
         while row < n:
@@ -268,7 +266,7 @@ class OnlineDecoder:
         arrays = {name: array[:n] for name, array in self._kept.items()}
         about = {"ids": self._ids, "model": self._fingerprint(), "format": 1}
         with open(Path(path), "wb") as file:
-            np.savez(file, about=np.array(json.dumps(about)), **arrays)
+            np.savez(file, **(arrays | {"about": np.array(json.dumps(about))}))  # type: ignore[arg-type]
 
     @classmethod
     def load(cls, path: Any, model: Any, **options: Any) -> Self:
@@ -304,7 +302,13 @@ class OnlineDecoder:
 
     def _fingerprint(self) -> str:
         process, (params, prices, search, _) = self.model.process_, self.model._decoder_
-        parts = [process.rates, process.transition_probs, process.initial_probs, process.states, params.rates]
+        parts: list[Any] = [
+            process.rates,
+            process.transition_probs,
+            process.initial_probs,
+            process.states,
+            params.rates,
+        ]
         parts += [params.transition_probs, prices.transition, prices.emission, tuple(search)]
         for column in (*params.emission.columns, *process.emission.columns):
             parts += [column.name, *(getattr(column, name) for name in column.params)]

@@ -66,12 +66,17 @@ def number(above: float | None = None, least: float | None = None) -> Rule:
     )
 
 
-def price(largest: float = 1e100) -> Rule:
-    """Nothing, or a number that can be multiplied with the data and divided by without leaving what floats hold."""
+def scale(largest: float = 1e100) -> Rule:
+    """A number that data can be multiplied with and divided by without leaving what floats hold."""
     return Rule(
-        f"0 or a number from {1 / largest:g} to {largest:g}",
-        lambda value: is_finite(value) and (value == 0 or 1 / largest <= value <= largest),
+        f"a number from {1 / largest:g} to {largest:g}",
+        lambda value: is_finite(value) and 1 / largest <= value <= largest,
     )
+
+
+def price(largest: float = 1e100) -> Rule:
+    """Nothing, or such a number."""
+    return Rule("0", lambda value: is_finite(value) and value == 0) | scale(largest)
 
 
 def choice(*names: str) -> Rule:

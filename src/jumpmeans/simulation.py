@@ -13,6 +13,7 @@ from .chance import as_generator
 from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .model.process import Process
+from .options import count, number
 
 # Jumps to be expected at most: in all sequences, since they fill the memory, and in one, since each is a step.
 MOST_JUMPS, MOST_JUMPS_EACH = 5e8, 1e6
@@ -61,8 +62,7 @@ def simulate(
             "Process.from_generator(Q) makes one of a rate matrix, and a fitted model has its process_."
         )
     for name, n in (("n_sequences", n_sequences), ("n_observations", n_observations)):
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ValueError(f"{name} must be an integer of at least 1, got {n!r}.")
+        count(most=int(MOST_JUMPS)).check(name, n)
     rng = as_generator(random_state)
     S, L = int(n_sequences), int(n_observations)
     steps = _draw_gaps(gaps, mean_gap, (S, L - 1), rng)
@@ -85,7 +85,7 @@ def simulate(
     code = {label: i for i, label in enumerate(process.states.tolist())}
     codes = np.array([code[label] for label in row_states.tolist()], dtype=np.int64)
     if timed.any() and not every and not process.emission.is_direct:
-        told["true_states"] = np.where(at_move, row_states.astype(object), None)
+        told["true_states"] = [state if known else None for state, known in zip(row_states, at_move, strict=True)]
     drawn = process.emission.sample(codes, rng)
     bad = np.flatnonzero(~np.isfinite(drawn).all(axis=1))
     if len(bad):
@@ -141,9 +141,8 @@ def _draw_gaps(gaps: Any, mean_gap: float, shape: tuple[int, int], rng: np.rando
     if isinstance(gaps, str):
         if gaps not in ("exponential", "regular"):
             raise ValueError(f"gaps must be 'exponential', 'regular' or an array of shape {shape}, got {gaps!r}.")
-        if not isinstance(mean_gap, int | float | np.number) or not 0 < mean_gap < np.inf:
-            raise ValueError(f"mean_gap must be a finite number above 0, got {mean_gap!r}.")
-        return rng.exponential(mean_gap, shape) if gaps == "exponential" else np.full(shape, float(mean_gap))
+        number(above=0).check("mean_gap", mean_gap)
+        return rng.exponential(float(mean_gap), shape) if gaps == "exponential" else np.full(shape, float(mean_gap))
     try:
         steps = np.broadcast_to(np.asarray(gaps, dtype=np.float64), shape)
     except (TypeError, ValueError, OverflowError):

@@ -35,7 +35,10 @@ class Readings(NamedTuple):
 
 
 class ByHand(ModelFields, BaseEstimator):  # type: ignore[misc]
-    """What the methods share: columns one by one, and the most common value where a sequence has none."""
+    """What the methods share: columns one by one, and the most common value where a sequence has none.
+
+    Values are all that a rule of thumb goes by: it takes every row as a snapshot, and a known state for no value.
+    """
 
     emission: str | Sequence[str]
 
@@ -260,8 +263,8 @@ class Interpolation(ByHand):
         if column.labels is not None:
             return take(x, np.where(until < since, after, before))
         # before = after at a row with a value, and where values are on one side only
-        span = np.where(after > before, since + until, 1.0)
-        share = np.where(after > before, since / span, 0.0)
+        apart = since + until > 0
+        share = np.where(apart, since / np.where(apart, since + until, 1.0), 0.0)
         return np.where(before >= 0, (1.0 - share) * take(x, before) + share * take(x, after), np.nan)
 
 

@@ -17,13 +17,13 @@ from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.read_out import all_at_once, as_panel, explained
 from ..fit.setup import constrain, states_and_emission, typical_gap
-from ..fit.start import start_emission
+from ..fit.start import named_emission, start_emission
 from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.process import Process
 from ..model.structure import Structure, jumps_needed
 from ..model.updates import uniform_rows
-from ..options import Rule, auto, check_options, choice, count, families, instance, none, number, seed, state_labels
+from ..options import Rule, auto, check_options, choice, count, families, instance, none, scale, seed, state_labels
 from ..passes import Block, Sequences
 from ..passes.draw import Drawn
 from ..progress import track
@@ -35,6 +35,8 @@ from .samples import Draw, Samples, match_order
 
 # Rows looked at when the states of two samples are matched.
 MATCHED_ROWS = 20_000
+# More would not end, or not fit into memory.
+MOST_DRAWS, MOST_CHAINS = 10**9, 1000
 
 
 @stored
@@ -112,12 +114,12 @@ class Gibbs(SampledReadOut):
         "emission": families,
         "states": state_labels,
         "structure": none | instance(Structure),
-        "n_samples": count(),
-        "burn_in": count(0),
-        "thin": count(),
-        "n_chains": count(),
+        "n_samples": count(most=MOST_DRAWS),
+        "burn_in": count(0, MOST_DRAWS),
+        "thin": count(most=MOST_DRAWS),
+        "n_chains": count(most=MOST_CHAINS),
         "init": choice("data", "noise"),
-        "prior_dwell_time": auto | number(above=0),
+        "prior_dwell_time": auto | scale(),
         "random_state": seed,
     }
 
@@ -171,12 +173,13 @@ class Gibbs(SampledReadOut):
             emission = start_emission(
                 blank, block.x, wide, self.init, own, first=k == 0, in_order=self.states is not None
             )
+            emission = named_emission(emission, block.x, wide, labels)
             chains.append(Chain.start(sequences, block.x, constraints, emission, labels, gap, own))
         with all_at_once(self) as new:
             new._seed_ = int(rng.integers(2**32))
             with explained(wide, "the allowed moves"):
                 draws = new._run(priors, chains)
-            orders = new._publish_samples(draws, labels, constraints.binds)
+            orders = new._publish_samples(draws, labels, constraints.binds, panel.known is not None)
             dwells = sequences.fetch_paths(chains[0].paths)
             dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
             new.trajectories_ = publish_first(panel, dwells, copies, labels)
@@ -196,11 +199,15 @@ class Gibbs(SampledReadOut):
                     draws.append(Draw(chain.process, chain.drawn.row_states[looked_at], value))
         return [draw for draws in kept for draw in draws]
 
-    def _publish_samples(self, draws: list[Draw], labels: NDArray[Any], bound: bool) -> list[Ints]:
-        """Samples with their states matched, their means and diagnostics; returns the order of each draw's states."""
+    def _publish_samples(self, draws: list[Draw], labels: NDArray[Any], bound: bool, named: bool) -> list[Ints]:
+        """Samples with their states matched, their means and diagnostics; returns the order of each draw's states.
+
+        States that are `named` need no match: some rows tell which is which.
+        """
         M = len(labels)
         orders = [np.arange(M)] * len(draws)
-        if self.structure is None and self.states is None and not draws[0].process.emission.names_states:
+        named = named or self.structure is not None or self.states is not None
+        if not named and not draws[0].process.emission.names_states:
             best = max(draws, key=lambda draw: draw.log_density)
             time = np.bincount(best.row_states, minlength=M).astype(np.float64)
             stable = best.process.emission.stable_order(time)

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
+from ..data.known import snapshots_only
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
 from ..errors import InfeasibleError
+from ..estimators.jump_model import MOST_JUMPS
 from ..estimators.read_out import ReadOut, all_at_once, as_panel, pair_of
 from ..fit.setup import or_auto, typical_gap
 from ..interrupts import held_back
@@ -124,7 +126,7 @@ class MLTrajectory(ReadOut):
     """
 
     rules: ClassVar[dict[str, Rule]] = {
-        "max_jumps_per_gap": auto | count(),
+        "max_jumps_per_gap": auto | count(most=MOST_JUMPS),
         "epsilon": auto | number(above=0),
     }
 
@@ -151,6 +153,7 @@ class MLTrajectory(ReadOut):
         check_options(self, self.rules)
         get_engine(self.engine)  # a wrong one is refused here, not at the first read-out
         panel = as_panel(panel)
+        snapshots_only(panel, "MLTrajectory")
         process = self._given_process()
         M = len(process.rates)
         most, epsilon = self._max_jumps(M), or_auto(self.epsilon, 1e-6 * typical_gap(panel))
@@ -197,7 +200,7 @@ class MLTrajectory(ReadOut):
         criterion : "likelihood" or "time"
             As above, or the trajectory of least expected time in the wrong state.
         """
-        if criterion != "likelihood":
+        if not isinstance(criterion, str) or criterion != "likelihood":
             return super().decode(panel, criterion)
         self._fitted()
         panel = as_panel(panel)
@@ -209,6 +212,7 @@ class MLTrajectory(ReadOut):
         return looks.states[looks.row >= 0]
 
     def _looks(self, panel: Panel) -> tuple[Looks, Floats]:
+        snapshots_only(panel, "MLTrajectory")
         process = self.process_
         block = Block.of(panel, process.emission.encode(panel))
         looks = Looks.of(block, panel, self.max_jumps_per_gap_)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..data.known import snapshots_only
 from ..data.panel import Panel
 from ..emissions import Family, Record, find_family, require_particles
 from ..emissions.priors import ParticlePrior
@@ -17,7 +18,7 @@ from ..estimators.read_out import all_at_once, as_panel
 from ..fit.setup import typical_gap
 from ..history import History
 from ..model.process import Process
-from ..options import Rule, auto, check_options, count, family, number, seed
+from ..options import Rule, auto, check_options, count, family, number, scale, seed
 from ..passes import Block
 from ..progress import track
 from ..stored import stored
@@ -31,6 +32,8 @@ CONCENTRATION_PRIOR = (1.0, 1.0)
 TIME_SHAPE = 3.0
 # The number of states grows with α_0, and with its square the memory they take: beyond this there is no end in sight.
 MOST_CONCENTRATION = 1000.0
+# More would not end, or not fit into memory.
+MOST_DRAWS, MOST_PARTICLES = 10**9, 10**6
 
 
 @stored
@@ -96,11 +99,11 @@ class ParticleGibbs(SampledReadOut):
 
     rules: ClassVar[dict[str, Rule]] = {
         "emission": family,
-        "n_particles": count(2),
-        "n_iter": count(),
-        "burn_in": count(0),
+        "n_particles": count(2, MOST_PARTICLES),
+        "n_iter": count(most=MOST_DRAWS),
+        "burn_in": count(0, MOST_DRAWS),
         "concentration": auto | number(above=0),
-        "prior_time": auto | number(above=0),
+        "prior_time": auto | scale(),
         "random_state": seed,
     }
 
@@ -130,6 +133,7 @@ class ParticleGibbs(SampledReadOut):
         check_options(self, self.rules)
         self._check_more()
         panel = as_panel(panel)
+        snapshots_only(panel, "ParticleGibbs")
         with all_at_once(self) as new:
             new._sample(panel)
         return self

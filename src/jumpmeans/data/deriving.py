@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Bools, Ints
+from ..arrays import Bools, Ints, read_floats
 from ..errors import PanelError
 from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
+from ..options import count
 from .columns import all_integers
 from .layout import find_sequences
 from .table import Table
@@ -26,7 +27,7 @@ def select(panel: Panel, sequence_indices: Any) -> Panel:
     """Panel of some of the sequences."""
     try:
         chosen = np.arange(panel.n_sequences)[sequence_indices]
-    except IndexError as error:
+    except (IndexError, TypeError, ValueError) as error:
         raise PanelError(
             f"sequence_indices must be positions of the {panel.n_sequences} sequences, or a boolean for each: {error}."
         ) from None
@@ -39,9 +40,8 @@ def select(panel: Panel, sequence_indices: Any) -> Panel:
 
 def head(panel: Panel, n: int) -> Panel:
     """Panel of the first n rows of every sequence."""
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}.")
-    lengths = np.minimum(panel.lengths, n)
+    count().check("n", n)
+    lengths = np.minimum(panel.lengths, min(n, panel.n_observations))
     taken = _take(panel, panel.offsets[:-1], lengths)
     last = taken["times"][taken["offsets"][1:] - 1]
     return dataclasses.replace(panel, **taken, end_times=np.where(lengths < panel.lengths, last, panel.end_times))
@@ -52,7 +52,8 @@ def from_first_seen(panel: Panel) -> tuple[Panel, Bools]:
 
     Also (S,) whether there is such a row; a sequence without any stays as it is.
     """
-    rows = np.flatnonzero(panel.observed)
+    told = panel.observed if panel.known is None else panel.observed | (panel.known >= 0)
+    rows = np.flatnonzero(told)
     place = np.searchsorted(rows, panel.offsets)
     seen = place[1:] > place[:-1]
     first = panel.offsets[:-1].copy()
@@ -93,7 +94,9 @@ def _take(panel: Panel, first: Ints, lengths: Ints) -> dict[str, Any]:
 
 def with_values(panel: Panel, values: Any) -> Panel:
     """The same panel with other values."""
-    values = np.ma.filled(np.ma.array(values, dtype=np.float64), np.nan)
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    values = read_floats("values", values)
     if values.shape != panel.values.shape:
         raise PanelError(f"values must have shape {panel.values.shape}, got {values.shape}.")
     for x, name, categories in zip(values.T, panel.columns, panel.categories, strict=True):
@@ -171,7 +174,10 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
 def split_requests(at: Any) -> tuple[list[Any], Any]:
     """Ids and times of requests given as {id: times} or as a pair (ids, times)."""
     if isinstance(at, Mapping):
-        times = [np.atleast_1d(np.asarray(t)) for t in at.values()]
+        try:
+            times = [np.atleast_1d(np.asarray(t)) for t in at.values()]
+        except ValueError:  # of lists that differ in length
+            times = [np.empty((1, 1))]
         if not sum(map(len, times)):
             raise PanelError("at must ask for at least one time, got none; leave it out for the rows of the panel.")
         if any(t.ndim > 1 for t in times):

@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import AnyArray
 from ..errors import MissingExtraError, PanelError
 from ..kinds import NAMES
+from ..options import choice, none
 
 if TYPE_CHECKING:
     from .panel import Panel
@@ -26,6 +27,7 @@ def make_frame(columns: Mapping[str, Any], backend: str | None = None, zone: str
     NaN and None are missing, as the kind of frame writes it. Columns of datetime64 are in UTC and come out in the
     `zone`, if there is one.
     """
+    (none | choice(*BACKENDS)).check("backend", backend)
     names = BACKENDS if backend is None else (backend,)
     found = next((name for name in names if _installed(name)), None)
     if found is None:

@@ -57,6 +57,18 @@ def tidy_kinds(panel: Panel) -> Kinds | None:
     return kinds
 
 
+def snapshots_only(panel: Panel, who: str) -> None:
+    """Refuse a panel whose rows tell more than their values, for a method that would not listen."""
+    told = np.zeros(panel.n_observations, dtype=bool)
+    told |= False if panel.kinds is None else panel.kinds != SNAPSHOT
+    told |= False if panel.known is None else panel.known >= 0
+    if told.any():
+        raise PanelError(
+            f"{who} takes rows as snapshots of what they show, got kinds or known states (kind, true_state, sets), "
+            f"first at {panel.locate(int(np.flatnonzero(told)[0]))}; use JumpMeans, EM or Gibbs, or leave them out."
+        )
+
+
 # ----------------------------------------------------------------------------------------------------- sets
 
 

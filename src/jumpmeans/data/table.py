@@ -98,7 +98,7 @@ class Table:
         R, C = self.values.shape
         if (R, C) != (len(rows), len(columns)):
             lines.append(f"... {R} rows and {C} columns in all")
-        return "\n".join([self.name if self.unit is None else f"{self.name} ({self.unit})", *lines])
+        return "\n".join([str(self.name) if self.unit is None else f"{self.name} ({self.unit})", *lines])
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A frame with a column of row labels, named `row_name`, and one of numbers for each column label.
@@ -135,6 +135,6 @@ def _labels(what: str, given: Any) -> AnyArray:
 
 def _place(label: Any, labels: AnyArray, what: str) -> int:
     known = labels.tolist()
-    if label not in known:
+    if not isinstance(label, Hashable) or label not in known:
         raise KeyError(f"there is no {what} {label!r}; there are {known[:10]}{' and more' if len(known) > 10 else ''}.")
     return int(known.index(label))

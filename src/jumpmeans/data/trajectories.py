@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Ints
 from ..errors import PanelError
+from ..options import choice
 from ..stored import stored
 from ..stored.kinds import require, require_floats
 from .clock import encode_times
@@ -137,8 +138,7 @@ class Trajectories:
         -------
         states : (n,) labels, or (S, n) if ids is left out and there are several sequences.
         """
-        if outside not in ("error", "hold"):
-            raise ValueError(f"outside must be 'error' or 'hold', got {outside!r}.")
+        choice("error", "hold").check("outside", outside)
         t = np.atleast_1d(encode_times(times, self.clock))
         if ids is None:
             sequence = np.repeat(np.arange(len(self)), len(t))

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from ..arrays import Floats
+from ..arrays import Floats, read_floats
 from ..arrays import Ints as Codes
 from ..errors import PanelError, first_few, nearest
+from ..options import number
 from ..stored import stored
 from .column import Ints
 from .parts import Part, Take
@@ -53,7 +54,7 @@ class Categorical(LabelColumn):
     fixed: Floats | None = None
 
     def __init__(self, probs: Any, symbols: Any = None, pseudo_count: float = 0.0) -> None:
-        self.probs = np.atleast_2d(np.asarray(probs, dtype=np.float64))
+        self.probs = np.atleast_2d(read_floats("probs", probs))
         sums = self.probs.sum(axis=-1)
         bad = ~(np.isclose(sums, 1.0, rtol=0.0, atol=1e-8) & (self.probs >= 0).all(axis=-1))
         if self.probs.ndim != 2 or self.probs.size == 0:
@@ -70,8 +71,7 @@ class Categorical(LabelColumn):
         self.symbols = np.arange(N) if symbols is None else distinct("symbols", symbols)
         if len(self.symbols) != N:
             raise ValueError(f"symbols must name the {N} columns of probs, got {len(self.symbols)}.")
-        if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
-            raise ValueError(f"pseudo_count must be a finite number >= 0, got {pseudo_count!r}.")
+        number(least=0).check("pseudo_count", pseudo_count)
         self.pseudo_count = float(pseudo_count)
 
     def __repr__(self) -> str:

@@ -217,7 +217,7 @@ class Record(Fields):
         return np.array([column.natural_weight() for column in self.columns])
 
     def cost(self, x: Floats, weights: Floats) -> Floats:
-        """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed, infinite beyond what floats hold."""
+        """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed; infinite beyond floats."""
         out = np.zeros((len(x), self.n_states))
         with np.errstate(over="ignore"):
             for a in range(0, len(x), PIECE):

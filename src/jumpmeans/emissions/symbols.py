@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -209,9 +210,12 @@ class CertainPrior(ColumnPrior):
 
 def distinct(name: str, labels: Any) -> NDArray[Any]:
     """(N,) labels of a constructor, none twice."""
-    array = np.asarray(labels)
-    if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"{name} must be a list of at least one label, got {labels!r}.")
+    try:
+        array = np.asarray(labels)
+    except ValueError:  # of lists that differ in length
+        array = np.empty((0, 0))
+    if array.ndim != 1 or len(array) == 0 or not all(isinstance(label, Hashable) for label in array.tolist()):
+        raise ValueError(f"{name} must be a list of at least one label, got {reprlib.repr(labels)}.")
     twice = [label for label, n in Counter(array.tolist()).items() if n > 1]
     if twice:
         raise ValueError(f"{name} must be distinct, got {first_few(twice)} more than once.")

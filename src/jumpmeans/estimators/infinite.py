@@ -13,7 +13,7 @@ from ..data.panel import Panel
 from ..emissions import Family, Record, marks_states, shows_states
 from ..engines import get_engine
 from ..errors import PanelError
-from ..fit.advice import warn_of_ends
+from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
 from ..fit.proposals import PROPOSALS, Scene
@@ -108,8 +108,8 @@ class InfiniteJumpMeans(JumpModel):
         objective.
     path_ : list of Step
         Kind, number of states and objective after the start and after each accepted move.
-    trajectories_, objective_, objective_history_, cost_, rates_, transition_probs_, emission_, process_, states_, \
-n_iter_, converged_, history_
+    trajectories_, objective_, objective_history_, cost_, cost_history_, rates_, transition_probs_, emission_, \
+process_, states_, n_iter_, converged_, history_
         As in `JumpMeans`. The objective never rises over the sweeps of the accepted descents.
 
     Notes
@@ -217,7 +217,9 @@ n_iter_, converged_, history_
         if start is not None:
             self._check_start(start)
         if blank.is_direct:
-            warn_of_ends(panel, blank.states_seen(blank.encode(panel)), labels, constraints.moves)
+            seen = blank.states_seen(blank.encode(panel))
+            warn_of_ends(panel, seen, labels, constraints.moves)
+            warn_of_times(panel, seen)
         with status("looking for states"):
             if blank.is_direct:
                 run, model, path = self._fit_labels(panel, blank, prices, constraints, labels)

@@ -11,11 +11,12 @@ from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
-from ..fit.advice import warn_of_ends
+from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.ascent import opened
 from ..fit.descent import Model, descend
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
+    are_auto,
     barred_first,
     check_distinct,
     constrain,
@@ -109,8 +110,8 @@ class JumpMeans(JumpModel):
         the objective); `decode` of the same panel gives the same.
     objective_, objective_history_ : float, (n_iter_,)
         J at the end and after each sweep; never rises.
-    cost_ : Cost
-        J by its named terms.
+    cost_, cost_history_ : Cost, list of Cost
+        J by its named terms, at the end and after each sweep.
     process_ : Process
         The Markov process that everything speaks of, the objective apart.
     rates_, transition_probs_, emission_ : (M,), (M, M), Record
@@ -229,6 +230,7 @@ class JumpMeans(JumpModel):
         )
         check_options(model, model.rules)
         given = model.emission_weight
+        are_auto(given, len(families))  # refuses a list of another length
         prices = Prices(
             or_auto(model.transition_weight, 1.0),
             np.ones(len(families))
@@ -262,6 +264,7 @@ class JumpMeans(JumpModel):
         sequences = Sequences.of(get_engine(self.engine), panel, x, labels)
         rng = np.random.default_rng(self.random_state)
         warn_of_ends(panel, blank.states_seen(x), labels, moves)
+        warn_of_times(panel, blank.states_seen(x))
         starts = self._n_starts(blank) if given is None else 1
         runs = []
         for k in range(starts):

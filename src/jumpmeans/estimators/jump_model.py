@@ -65,6 +65,7 @@ class JumpModel(ReadOut):
     objective_history_: Floats
     history_: History
     cost_: Cost
+    cost_history_: list[Cost]
     n_iter_: int
     converged_: bool
     _decoder_: Decoder
@@ -115,6 +116,7 @@ class JumpModel(ReadOut):
                 objective_=run.cost.total,
                 objective_history_=np.array([cost.total for cost in run.history]),
                 cost_=run.cost,
+                cost_history_=run.history,
                 history_=run.timing,
                 n_iter_=len(run.history),
                 converged_=run.converged,

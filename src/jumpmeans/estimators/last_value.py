@@ -69,9 +69,11 @@ def compare_last_values(model: ModelAnswers, panel: Panel) -> LastValue:
     emission = model._fitted().emission
     if not len(held):
         return NOTHING
-    values = panel.values.copy()
-    values[held] = np.nan
-    guess = np.asarray(model._expected_values(panel.with_values(values)))[held].reshape(len(held), -1)
+    # nothing is told of the rows after them either
+    first = np.full(panel.n_sequences, panel.n_observations)
+    np.minimum.at(first, panel.sequence_index[held], held)
+    masked = panel.blank(np.arange(panel.n_observations) >= first[panel.sequence_index])
+    guess = np.asarray(model._expected_values(masked))[held].reshape(len(held), -1)
     weights = panel.weights[panel.sequence_index[held]]
     parts = []
     for d, column in enumerate(emission.columns):

@@ -199,6 +199,9 @@ def _row_codes(model: ModelAnswers, panel: Panel) -> tuple[Ints, Bools]:
     emission = model._fitted().emission
     if emission.is_direct:
         seen = emission.states_seen(emission.encode(panel))
+        allowed = panel.allowed_states(model.states_)
+        if allowed is not None:
+            seen = np.where(allowed.sum(axis=1) == 1, allowed.argmax(axis=1), seen)
         known = np.isfinite(seen)
         return np.where(known, seen, 0).astype(np.int64), known
     codes = model._posterior(panel).argmax(axis=1)

@@ -268,7 +268,8 @@ class ReadOut(ModelFields, ModelAnswers):
         panel : Panel or frame
         at : mapping {id: times} or pair (ids, times), optional
             Times to read at, from the start of each window to as far beyond its end as one likes; by default every
-            row of the panel. Before its window a process is not defined.
+            row of the panel. Before its window a process is not defined. At the very time of a move that is known
+            (a row seen as a transition or an entry) the new state is there already.
 
         Returns
         -------

@@ -14,9 +14,12 @@ from ..data.panel import Panel
 from ..emissions import find_families
 from ..engines import Threads
 from ..estimators.read_out import METHODS
+from ..options import count
 from ..progress import track
 from .hold_out import Truth, hold_out
 from .scores import differences, held_out_rows, present_pairs, reconstruction_error
+
+MOST_FOLDS = 10_000
 
 
 class HeldOut(NamedTuple):
@@ -81,8 +84,7 @@ def make_scorer(model: Any, panel: Panel, method: str, bins: Any) -> Scorer:
 
 def make_folds(panel: Panel, fraction: float, folds: int, rng: np.random.Generator) -> list[HeldOut]:
     """Hold-outs of random rows."""
-    if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or folds < 1:
-        raise ValueError(f"folds must be an integer of at least 1, got {folds!r}.")
+    count(most=MOST_FOLDS).check("folds", folds)
     return [HeldOut(*hold_out(panel, fraction, int(seed))) for seed in rng.integers(2**31, size=folds)]
 
 
@@ -104,10 +106,9 @@ def shared_engine(model: Any, n_jobs: int | None) -> dict[str, Any]:
 
 
 def _jobs(n_jobs: int | None) -> int:
-    if n_jobs is None or n_jobs == -1:
+    if n_jobs is None or (isinstance(n_jobs, int) and n_jobs == -1):
         return int(cpu_count())
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
-        raise ValueError(f"n_jobs must be an integer of at least 1 (or None for all cores), got {n_jobs!r}.")
+    count().check("n_jobs", n_jobs)
     return int(n_jobs)
 
 

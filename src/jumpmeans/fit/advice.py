@@ -16,6 +16,8 @@ from ..model.process import Process
 DRIFT = 1.4
 # A state that ends so many sequences and is never seen to be left is taken for one that cannot be.
 ENDINGS = 5
+# So many successive rows, of which no larger share repeats the state before, are not looks at random times.
+FEWEST_PAIRS, FEW_REPEATS = 20, 0.02
 
 
 def warn_of_drift(last: list[Process], steps: int) -> None:
@@ -39,6 +41,29 @@ def warn_of_drift(last: list[Process], steps: int) -> None:
             "(Structure(allowed=...)), or see whether rows are the times of the moves rather than looks in between.",
             ConvergenceWarning,
             stacklevel=6,
+        )
+
+
+def warn_of_times(panel: Panel, x: Floats) -> None:
+    """Warn if hardly any row repeats the state seen before it, which looks that were not chosen by the state would.
+
+    x (n,) holds the state of each row, NaN where it was not seen. Rows that are declared otherwise are believed.
+    """
+    seen = np.flatnonzero(np.isfinite(x))
+    sequence = panel.sequence_index[seen]
+    pairs = np.flatnonzero(sequence[1:] == sequence[:-1])
+    states = len(np.unique(x[seen]))
+    if panel.kinds is not None or len(pairs) < FEWEST_PAIRS or not 2 <= states <= len(seen) / 2:
+        return  # labels that hardly come twice are no states
+    repeats = int(np.sum(x[seen[pairs]] == x[seen[pairs + 1]]))
+    if repeats <= FEW_REPEATS * len(pairs):
+        warnings.warn(
+            f"only {repeats} of {len(pairs)} rows show the state of the row before them: are these the times at which "
+            "states were entered, and not those of looks in between? Then say kind=... in Panel.from_frame (kinds=... "
+            "in from_arrays): 'transition' where nothing else happened since the row before, 'entry' where something "
+            "may have; as snapshots, rates come out far too high.",
+            StructureWarning,
+            stacklevel=4,
         )
 
 

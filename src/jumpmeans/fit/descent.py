@@ -117,8 +117,9 @@ def descend(
             cost = evaluate(stats, better, model.prices)
             decoded = evaluate(stats, params, model.prices) if model.is_exact else cost
         check_finite(cost)
-        # J after an update is that before it less what was gained: digits lost there are no rise later on
-        size, before = max(cost.size, decoded.size), size
+        # J after an update is that before it less what was gained: digits lost there are no rise later on. Where all
+        # dwells are of one length their costs cancel: each was still made of numbers of about 1.
+        size, before = max(cost.size, decoded.size) + float(stats.exits.sum() + stats.weights.sum()), size
         if end is not None and rises(end.cost, cost, max(before, size)):
             if model.is_exact:
                 warn_of_rise(end.cost, cost)

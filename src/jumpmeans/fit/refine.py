@@ -31,6 +31,8 @@ from .setup import PSEUDO_COUNT, are_auto
 REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
 # What these steps add to every count of jumps and of symbols, for states hidden behind symbols.
 SYMBOLS_PSEUDO_COUNT = 3.0
+# The same where all moves were seen: events over exposure is the answer, and a move never seen is only just possible.
+EXACT_PSEUDO_COUNT = 1e-9
 # ξ of the decode that follows them, under ζ = 1 in units of the noise that is left.
 CLOSING_TRANSITION_WEIGHT = 2.0
 
@@ -114,6 +116,8 @@ def close(
     del dwells, stats  # one set at a time: they are most of the memory of a fit
     behind_symbols = params.emission.hides_symbols
     count = SYMBOLS_PSEUDO_COUNT if behind_symbols else PSEUDO_COUNT
+    if sequences.exact and params.emission.is_direct:
+        count = EXACT_PSEUDO_COUNT
     last = [em_steps(sequences, process, model.constraints, max(steps - 2, 0), count)]
     for _ in range(min(steps, 2)):
         last.append(em_steps(sequences, last[-1], model.constraints, 1, count))

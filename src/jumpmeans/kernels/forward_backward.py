@@ -90,11 +90,10 @@ def _short_step(B):
     unit, term = np.eye(M), np.eye(M)
     n_terms = N_TERMS + M
     for n in range(1, N_TERMS + M):
-        reached = np.count_nonzero(unit)
         term = (term @ B) / (n * FINE)
         unit = unit + term
-        # far states are several jumps away: go on until nobody new is reached
-        if np.count_nonzero(unit) == reached and np.all(term <= NEGLIGIBLE * unit):
+        # a state reached just now, for which this is the first term, may lead to others that are not yet
+        if np.all(term <= NEGLIGIBLE * unit):
             n_terms = min(n_terms, 2 * n)
             break
     return _normalised(unit), n_terms

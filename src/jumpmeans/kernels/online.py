@@ -92,22 +92,22 @@ def _front(q, head, n, c):
 
 @njit(inline="always", **JIT)
 def _can_explain(cost, lam, X, counts, first_alive, jumps, reach):
-    """Whether any state can be reached within the gap that the row allows; reach : (M,) scratch."""
+    """Whether a state that the row allows can be reached within the gap; reach : (M,) scratch, jumps that it takes."""
     M = lam.shape[0]
     for s in range(M):
-        reach[s] = counts[COMPLETE, s] > 0 or first_alive[s]
-    for _ in range(jumps):
+        reach[s] = 0 if counts[COMPLETE, s] > 0 or first_alive[s] else -1
+    for jump in range(1, jumps + 1):
         grown = False
         for s in range(M):
-            if reach[s] and lam[s] > 0.0:
+            if 0 <= reach[s] < jump and (lam[s] > 0.0 or first_alive[s]):
                 for r in range(M):
-                    if X[s, r] < np.inf and not reach[r]:
-                        reach[r] = True
+                    if X[s, r] < np.inf and reach[r] < 0:
+                        reach[r] = jump
                         grown = True
         if not grown:
             break
     for s in range(M):
-        if reach[s] and cost[s] < np.inf:
+        if reach[s] >= 0 and cost[s] < np.inf:
             return True
     return False
 
@@ -138,7 +138,7 @@ def update_rows(
     K = queues.shape[3]
     D = np.empty(M)
     W = np.empty(M)
-    reach = np.empty(M, np.bool_)
+    reach = np.empty(M, np.int64)
     work = np.empty((2, M))
     ahead = np.empty(M)
     for i in range(first, slots.shape[0]):
@@ -271,39 +271,38 @@ def update_rows(
 @njit(**JIT)
 def decode_plainly(
     tau, seen, kinds, offsets, ends, cost, lam, X, jumps, first_running, free_end, dwell_offsets, states, starts, rows
-):
+):  # fmt: skip
     """Best trajectories over evenly spread candidates, jump times as they are: what `update_rows` tells, offline.
 
-    Arguments as in `sweep_block`; dwells (OUT) lie one sequence after the other.
+    Dwells (OUT), one sequence after the other: those of sequence i are dwell_offsets[i]:dwell_offsets[i + 1].
 
     Returns
     -------
     where : (2,) int
         Sequence without any path and the row where it died; -1 if all went well.
     """
+    M = lam.shape[0]
+    into = np.ascontiguousarray(X.T)
     where = np.full(2, -1, np.int64)
     none_time, none_row = np.empty(0), np.empty(0, np.int32)
-    zero = np.int64(0)
-    gaps = 1
+    longest = 0
     for i in range(ends.shape[0]):
-        gaps = max(gaps, offsets[i + 1] - offsets[i] + 1)
-    room = make_room((jumps + 1) * gaps, lam.shape[0], QUEUE)
-    into = X.T.copy()
-    at = 0
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    room = make_room((jumps + 1) * (longest + 1), M, QUEUE)
     for i in range(ends.shape[0]):
         first, last = offsets[i], offsets[i + 1]
         task = Task(
-            tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last], lam, into, first_running,
-            free_end,
+            tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last], lam, into,
+            first_running, free_end,
         )  # fmt: skip
         n = place_candidates(
-            task.tau, task.seen, task.kinds, task.end, none_time, none_row, zero, jumps, jumps, np.bool_(False),
+            task.tau, task.seen, task.kinds, task.end, none_time, none_row, np.int64(0), jumps, jumps, np.bool_(False),
             room.cand_time, room.cand_row,
         )  # fmt: skip
         if decode(task, np.bool_(False), n, room) == np.inf:
             where[0] = i
             where[1] = room.found[2]
             return where
-        at += trace_back(room, states[at:], starts[at:], rows[at:])
-        dwell_offsets[i + 1] = at
+        a = dwell_offsets[i]
+        dwell_offsets[i + 1] = a + trace_back(room, states[a:], starts[a:], rows[a:])
     return where

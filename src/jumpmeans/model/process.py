@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import AnyArray, Bools, Floats, Ints, read_floats
 from ..data.table import Table
 from ..emissions import Column, Direct, Record, as_record
+from ..options import number
 from ..stored import stored
 from .answers import Answers
 
@@ -226,5 +227,6 @@ def _read_moves(moves: Mapping[Any, Any]) -> tuple[AnyArray, Floats]:
     Q = np.zeros((len(named), len(named)))
     for source, targets in moves.items():
         for target, rate in targets.items():
-            Q[named.index(source), named.index(target)] = read_floats("rates of moves", rate)
+            number(least=0).check("rates of moves", rate)
+            Q[named.index(source), named.index(target)] = rate
     return np.array(named), Q

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -243,7 +243,7 @@ def _listed(name: str, states: Any) -> list[Any]:
 
 
 def _index(state: Any, labels: list[Any]) -> int:
-    if state not in labels:
+    if not isinstance(state, Hashable) or state not in labels:
         raise ValueError(f"structure must name states among {reprlib.repr(labels)}, got {state!r}.")
     return labels.index(state)
 

@@ -148,6 +148,14 @@ class Block:
             holds = holds | (self.row_kinds != SNAPSHOT) | barred
         return holds
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether rows with values tell all of every window, to its end: what was seen held until the next of them."""
+        told = np.isin(self.row_kinds, (TRANSITION, HELD))
+        opening, closing = self.offsets[:-1], self.offsets[1:] - 1
+        told[opening] |= self.tau[opening] == 0.0
+        return bool(told.all() and self.seen.all() and np.all(self.tau[closing] == self.ends))
+
     def admitted(self, log_density: Floats) -> Floats:
         """Log-densities (n, M) of the values, -inf in the states that a row does not allow."""
         return log_density if self.allowed is None else np.where(self.allowed, log_density, -np.inf)

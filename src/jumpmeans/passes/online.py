@@ -9,24 +9,23 @@ from ..kernels.online import decode_plainly
 from ..model.objective import Prices
 from ..model.params import Params
 from .block import Block, Dwells
-from .sweep import Search
+from .sweep import Search, admitted
 
 
 def decode_online(
     block: Block, _: None, params: Params, costs: Floats, prices: Prices, search: Search
 ) -> tuple[Dwells, None]:
     """The pass behind `decode(criterion="online")`; `costs` (M, M) are those of the jumps."""
-    S = block.n_sequences
-    most = S + (search.base + 1) * (len(block.tau) + S)
-    offsets, states = np.zeros(S + 1, np.int64), np.empty(most, np.int32)
+    most = block.n_sequences + search.base * int(block.gap_counts.sum()) + np.count_nonzero(block.row_kinds)
+    offsets, states = np.zeros(block.n_sequences + 1, np.int64), np.empty(most, np.int32)
     starts, rows = np.empty(most), np.empty(most, np.int32)
     cost = params.emission.cost(block.x, prices.emission)
     where = decode_plainly(
-        block.tau, block.seen, block.row_kinds, block.offsets, block.ends,
-        cost if block.allowed is None else np.where(block.allowed, cost, np.inf), params.rates, costs,
+        block.tau, block.holds, block.row_kinds, block.offsets, block.ends,
+        admitted(block, cost, prices), params.rates, costs,
         search.base, search.first_running == 1, search.free_end == 1, offsets, states, starts, rows,
     )  # fmt: skip
-    if where[0] >= 0:
+    if where[0] >= 0:  # found after the row that no state could explain
         raise block.no_path(where[0], where[1] - 1, cost)
     n = offsets[-1]
     return Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy()), None

@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 class Sequences:
     """Blocks held by an engine, and the little that must be known of all of them together.
 
-    Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here.
+    Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here. `exact` says
+    whether rows tell all that happened; where they show states, there is nothing to guess.
     """
 
     held: Held
     weights: Floats
     longest_gap: float
+    exact: bool = False
 
     @classmethod
     def of(cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Sequences:
@@ -45,7 +47,7 @@ class Sequences:
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
         """The sequences of one block, cut for the engine."""
-        return cls(engine.hold(block.cut()), block.weights, block.longest_gap)
+        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact)
 
     def no_jumps(self) -> Any:
         """Trajectories to begin with: without jumps."""

@@ -73,6 +73,7 @@ def sweep(
     )  # fmt: skip
     if where[0] >= 0:  # found after the row that no state could explain
         raise block.no_path(where[0], where[1] - 1, cost)
+    del cost  # the largest array of a sweep
     n = offsets[-1]
     found = Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy())
     emission = params.emission.stats(block.x, row_states, block.row_weights)
