@@ -10,7 +10,7 @@ from jumpmeans.emissions.guess import guess_families
 from jumpmeans.evaluation.compare import _mean, usual_models
 from jumpmeans.evaluation.folds import make_folds
 
-PROCESS = jm.Process([0.4, 0.4], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0, 5], sds=[1, 2]))
+PROCESS = jm.Process([0.4, 0.4], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0, 25], sds=[5, 10]))
 PANEL, _ = jm.simulate(PROCESS, 30, 12, random_state=0)
 MODELS = {"known": jm.JumpMeans(2, refine=2), "last": CarriedForward(), "common": MostCommon()}
 
@@ -48,6 +48,20 @@ def test_intervals_take_sequences_for_what_was_sampled():
     np.testing.assert_allclose([mean, se], [x.mean(), x.std(ddof=1) / np.sqrt(5)], rtol=1e-12)
     np.testing.assert_allclose(_mean(np.repeat(x, 7), np.repeat(clusters, 7)), [mean, se], rtol=1e-12)
     assert np.isnan(_mean(x, np.zeros(5, int))[1])
+
+
+def test_the_interval_of_a_row_by_hand():
+    """Caught: errors given to other sequences than their own, in a table whose rows are mixed."""
+    frame = PANEL.to_frame().sample(frac=1.0, random_state=0).sort_values("time", kind="stable")
+    panel = jm.Panel.from_frame(frame)
+    row = jm.compare(panel, {"last": CarriedForward()}, folds=1, fraction=0.3, n_jobs=1, random_state=4).rows[0]
+    ((masked, truth),) = make_folds(panel, 0.3, 1, np.random.default_rng(4))
+    errors = np.abs(CarriedForward().fit(masked).predict_value(masked)[truth.rows] - truth.values)
+    off = errors - errors.mean()
+    sums = [off[truth.ids == i].sum() for i in set(truth.ids.tolist())]
+    n = len(sums)
+    se = np.sqrt(n / (n - 1) * sum(x * x for x in sums)) / len(errors)
+    np.testing.assert_allclose(row["high"], errors.mean() + 1.959963984540054 * se, rtol=1e-9)
 
 
 def test_the_verdict_names_a_rule_of_thumb_unless_a_model_is_better():

@@ -104,6 +104,7 @@ def test_lines_come_at_once_and_a_broken_pipe_ends_quietly(tmp_path):
     """A real pipe: the answer is there before the next line is sent, and the end of the reader is no error."""
     jm.JumpMeans.from_process(GAUSSIAN).save(tmp_path / "m.jm")
     env = {**os.environ, "PYTHONPATH": str(Path(jm.__file__).parents[1])}
+    env.pop("PYTHONUNBUFFERED", None)
     with subprocess.Popen(
         [sys.executable, "-m", "jumpmeans", "watch", str(tmp_path / "m.jm"), "--all"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1, env=env,
