@@ -426,3 +426,26 @@ def test_names_of_the_package_are_all_there():
     assert callable(jm.simulate) and sorted(jm._HOMES) == sorted(jm.__all__)
     text = Path(jm.__file__).read_text().partition("if TYPE_CHECKING:")[2].partition("\n# Names")[0]
     assert all(name in text for name in jm.__all__)
+
+
+# --------------------------------------------------------------------------------------------------------- the report
+
+
+def test_fit_and_report_write_the_page(run):
+    """Hostile ids stand in the page as text; the report of a fit can be written again from its folder."""
+    Path("v.csv").write_text(visits().replace("p0", "<script>alert(1)</script>"))
+    code, out, err = run("fit", "v.csv", "--option", "refine=2", "--hold-out", "0.25", "--title", "Stages")
+    assert code == 0 and "report.html" in out, err
+    page = Path("v-fit/report.html").read_text("utf-8")
+    assert "Stages" in page and "<script>alert(1)" not in page
+    assert run("report", "v-fit")[0] == 5
+    Path("v-fit/report.html").unlink()
+    code, out, err = run("report", "v-fit")
+    assert code == 0 and Path("v-fit/report.html").stat().st_size > 10_000, err
+    Path("v.csv").write_text(visits(seed=1))
+    code, _, err = run("report", "v-fit", "--out", "other.html")
+    assert code == 0 and "is no longer what the model was fitted to" in err and Path("other.html").exists()
+    Path("v-fit/run.json").unlink()
+    code, _, err = run("report", "v-fit", "--force")
+    assert code == 2 and "--data must name the table" in err
+    assert run("report", "v-fit", "--data", "v.csv", "--force")[0] == 0
