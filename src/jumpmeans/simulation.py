@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from dataclasses import replace
 from typing import Any
@@ -183,7 +184,7 @@ def _expected_jumps(process: Process, time: float) -> float:
         visits = np.linalg.solve(np.eye(len(a)) - (a[:, None] * process.transition_probs).T, process.initial_probs)
     except np.linalg.LinAlgError:  # no end in sight, to all digits
         return np.inf
-    jumps = float(np.e * (visits @ a))
+    jumps = float(math.e * (visits @ a))
     return jumps if 0 <= jumps < np.inf else np.inf
 
 
