@@ -18,7 +18,7 @@ test-slow: $(STAMP)
 # What a user sees, with the oldest versions that pyproject.toml admits.
 LOWEST        := .venv-lowest
 LOWEST_PYTHON ?= python3.11
-LOWEST_TESTS  := packaging panel columns files frames trajectories datasets emissions jump_means em contract plots golden_fits
+LOWEST_TESTS  := packaging panel columns files frames trajectories datasets emissions jump_means em contract plots golden_fits report_content report_page
 
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python -m pytest -n 2 $(LOWEST_TESTS:%=tests/test_%.py)

@@ -1,7 +1,7 @@
 """Hidden severity and deaths: a lung function that two hidden stages show with noise, and a state that is seen.
 
-Patients are simulated from known rates, so that what is found can be held against the truth. A column says who is alive:
-"dead" names a state, "alive" none. Run: python examples/death.py
+Patients are simulated from known rates, so that what is found can be held against the truth. A column says who is
+alive: "dead" names a state, "alive" none. Run: python examples/death.py
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ RATES = [[0.0, 0.1, 0.35], [0.25, 0.0, 0.03], [0.0, 0.0, 0.0]]
 
 
 def simulate(n_patients: int) -> tuple[jm.Panel, jm.Process]:
-    """Visits about twice a year for six years, all patients mild at first; the dead have no reading."""
+    """Visits about twice a year for six years, all patients mild at first; deaths to the day, and without a reading."""
     truth = jm.Process.from_generator(
         RATES, [0.0, 1.0, 0.0], [Gaussian([55.0, 85.0, 0.0], sds=10.0), Marker(["alive", "alive", "dead"])], STATES
     )
-    panel, _ = jm.simulate(truth, n_patients, 12, mean_gap=0.5, random_state=0)
+    panel, _ = jm.simulate(truth, n_patients, 12, mean_gap=0.5, exact=["dead"], random_state=0)
     frame = panel.to_frame().rename(columns={"value_0": "fev", "value_1": "status"})
     frame.loc[frame["status"] == "dead", "fev"] = np.nan
-    return jm.Panel.from_frame(frame, value=["fev", "status"]), truth
+    return jm.Panel.from_frame(frame, value=["fev", "status"], kind="kind"), truth
 
 
 def main() -> None:
@@ -48,8 +48,7 @@ def main() -> None:
     i = int(np.argmax(last_visits != "dead"))
     at = [panel.end_times[i] + years for years in (1.0, 5.0)]
     dead = models["EM"].predict_proba(panel, at={panel.ids[i]: at})[:, STATES.index("dead")]
-    print(f"patient {panel.ids[i]}, {last_visits[i]} at the last visit: dead a year later with a chance of {dead[0]:.2f}, "
-          f"five years later {dead[1]:.2f}")  # fmt: skip
+    print(f"patient {panel.ids[i]}, {last_visits[i]} at last: dead in a year {dead[0]:.2f}, in 5 {dead[1]:.2f}")
 
 
 if __name__ == "__main__":

@@ -87,9 +87,15 @@ def main(folder: str = "demo") -> None:
     plots.plot_states(icu, ax, **units)
     fig.savefig(out / "icu_states.png", dpi=150)
 
-    print(f"\nTrajectories and pictures in {out}/ ({time.monotonic() - begun:.0f} s):")
+    report = jm.write_report(
+        icu, panel, out / "report.html", held_out=0.25, bins=jm.datasets.PRESSURE_BINS, time_unit="hours",
+        title="Systolic pressure of 69 stays in intensive care",
+    )  # fmt: skip
+
+    print(f"\nTrajectories, pictures and a report in {out}/ ({time.monotonic() - begun:.0f} s):")
     for path in sorted(out.iterdir()):
         print(f"  {path}")
+    print(f"\nOpen {report} in a browser: what was found, and the course of every stay.")
 
 
 if __name__ == "__main__":

@@ -103,6 +103,22 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
     return {"level": LEVEL, "n_refits": work[0].settings["refits"], "sizes": SIZES, "sets": sets}
 
 
+def markdown(found: dict[str, Any]) -> str:
+    """The table of docs/intervals.md."""
+    lines = ["| states | model | by | held the truth, % | bias of rates, % |", "| --- | --- | --- | --- | --- |"]
+    names = {"em": "EM", "jump_means": "JumpMeans"}
+    for kind, methods in found["sets"].items():
+        for method, entry in methods.items():
+            bias = [100 * x for x in entry["bias"]["rates"]]
+            for way, coverage in entry["coverage"].items():
+                shares = [100 * x for xs in coverage.values() for x in xs]
+                lines.append(
+                    f"| {kind} | {names[method]} | {way} | {min(shares):.0f} to {max(shares):.0f} | "
+                    f"{min(bias):+.1f} to {max(bias):+.1f} |"
+                )
+    return "\n".join(lines)
+
+
 def draw(found: dict[str, Any], folder: Path) -> None:
     """Nothing is drawn: the numbers are a small table, printed here."""
     for kind, methods in found["sets"].items():

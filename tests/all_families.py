@@ -147,6 +147,8 @@ EXAMPLES = {
 }
 ALL = list(EXAMPLES)
 HIDDEN = [name for name, example in EXAMPLES.items() if not example.column.shows_state]
+# Those of a model that learns the number of states: whoever marks states by their names knows it.
+COUNTED = [name for name, example in EXAMPLES.items() if not example.column.marks_states]
 # Those with parameters to learn.
 LEARNED = [name for name in HIDDEN if EXAMPLES[name].column.n_free > 0]
 MEASURED = [name for name in HIDDEN if not EXAMPLES[name].column.is_symbolic]

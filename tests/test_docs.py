@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 
 import core
+import intervals
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -17,7 +19,17 @@ def test_tables_are_built_from_the_committed_results():
     results = json.loads((ROOT / "experiments/results/core.json").read_text())
     for page in ("README.md", "docs/choices.md"):
         assert block((ROOT / page).read_text(), "core table") == core.markdown(results)
+        assert block((ROOT / page).read_text(), "core aims") == core.aims(results)
     assert block((ROOT / "docs/choices.md").read_text(), "core facts") == core.facts(results)
+
+
+def test_an_aim_that_is_missed_is_said():
+    """Caught: aims met and missed exchanged."""
+    results = json.loads((ROOT / "experiments/results/core.json").read_text())
+    said = core.aims(results)
+    for name, aim in core.AIMS.items():
+        missed = results[name]["mean"]["trajectory_time"] > aim + core.NEAR
+        assert (f"{core.SETS[name]} " in said.split("It misses on")[1].split("It jumps")[0]) == missed
 
 
 def test_the_tour_runs():
@@ -34,9 +46,21 @@ def test_the_page_on_structure_runs():
     assert names["model"].process_.rates[2] == 0
 
 
-def test_the_answers_are_those_that_the_page_shows():
+@pytest.mark.parametrize(("page", "least"), [("answers", 20), ("intervals", 9), ("online", 9)])
+def test_the_answers_are_those_that_the_page_shows(page, least):
     # a fence is no output
-    page = "\n".join(line for line in (ROOT / "docs/answers.md").read_text().split("\n") if line[:3] != "```")
-    examples = doctest.DocTestParser().get_doctest(page, {}, "answers.md", None, 0)
+    text = "\n".join(line for line in (ROOT / f"docs/{page}.md").read_text().split("\n") if line[:3] != "```")
+    examples = doctest.DocTestParser().get_doctest(text, {}, f"{page}.md", None, 0)
     done = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples)
-    assert done.attempted > 20 and done.failed == 0
+    assert done.attempted > least and done.failed == 0
+
+
+def test_intervals_hold_what_they_promise():
+    """The table of the page is that of the committed results, and all of it lies within 85 to 95 %."""
+    results = json.loads((ROOT / "experiments/results/intervals.json").read_text())
+    assert not results["quick"] and results["level"] == 0.9
+    assert block((ROOT / "docs/intervals.md").read_text(), "coverage") == intervals.markdown(results)
+    for methods in results["sets"].values():
+        for entry in methods.values():
+            shares = [x for ways in entry["coverage"].values() for xs in ways.values() for x in xs]
+            assert entry["n_panels"] == 200 and 0.85 <= min(shares) and max(shares) <= 0.95

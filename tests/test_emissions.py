@@ -472,7 +472,9 @@ def test_measurements_taken_for_labels(name, model, rng):
     assert len(str(e.value)) < 500
     # labels that are numbers, and few measurements, are welcome
     halves = panel_of(np.tile(np.arange(30) / 2, 3), np.repeat(np.arange(3), 30), np.tile(np.arange(30.0), 3))
-    assert jm.JumpMeans(emission="direct", refine=0).fit(halves).states_.tolist() == (np.arange(30) / 2).tolist()
+    with pytest.warns(jm.errors.StructureWarning, match="only 0 of 87 rows show the state of the row before"):
+        found = jm.JumpMeans(emission="direct", refine=0).fit(halves)
+    assert found.states_.tolist() == (np.arange(30) / 2).tolist()
 
 
 def test_messages_do_not_list_every_label():

@@ -169,7 +169,7 @@ for info in pkgutil.iter_modules(kernels.__path__):
 
 @pytest.mark.skipif(not JIT_ON, reason="numba is off")
 def test_memory_of_a_fit():
-    """At most 64 bytes per observation beyond the panel, for 5 states and short sequences."""
+    """At most 66 bytes per observation beyond the panel, for 5 states and short sequences."""
     jm.JumpMeans(5, n_init=1, refine=1).fit(panel_of(300, 20, seed=1))  # compile
     panel = panel_of(10_000, 20, seed=2, missing=0.0)
     for options in ({}, {"n_init": 2, "refine": 0}):
@@ -180,4 +180,4 @@ def test_memory_of_a_fit():
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        assert peak / panel.n_observations <= 64, options
+        assert peak / panel.n_observations <= 66, options

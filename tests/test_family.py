@@ -234,7 +234,7 @@ def test_a_list_of_auto_weights_is_auto():
         jm.JumpMeans(3, emission_weight=["auto", 1.0, 2.0]).fit(panel)
     with pytest.raises(
         ValueError,
-        match=r"emission_weight must be 'auto' or a finite number >= 0 or a list",
+        match=r"emission_weight must be 'auto' or 0 or a number from 1e-300 to 1e.300 or a list",
     ):
         jm.JumpMeans(3, emission_weight=["auto", "own"]).fit(panel)
 

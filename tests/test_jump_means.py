@@ -166,7 +166,11 @@ def test_records_of_mixed_columns():
         ({"n_states": 2, "emission": "bernoulli"}, [1, 3], r"must be 0 or 1, got 3 at sequence 'x', row 1"),
         ({"n_states": 1, "search": "wide"}, [1.0, 2.0], r"search must be one of \('exact', 'beam'\), got 'wide'"),
         ({"n_states": 1, "max_iter": 0}, [1.0, 2.0], "max_iter must be an integer of at least 1, got 0"),
-        ({"n_states": 1, "transition_weight": -1}, [1.0, 2.0], "transition_weight must be 'auto' or a finite number"),
+        (
+            {"n_states": 1, "transition_weight": -1},
+            [1.0, 2.0],
+            "transition_weight must be 'auto' or 0 or a number",
+        ),
         ({"n_states": 1, "engine": "gpu"}, [1.0, 2.0], "engine must be one of .* or an engine object"),
         ({"n_states": 2, "structure": jm.Structure(allowed=[[0]])}, [1.0, 2.0], r"allowed must be a \(2, 2\) table"),
         ({"n_states": 2, "structure": jm.Structure(initial="given")}, [1.0, 2.0], "for hidden states, got 'given'"),

@@ -17,7 +17,6 @@ from jumpmeans.fit.ascent import Task, climb
 from jumpmeans.fit.em_steps import maximise
 from jumpmeans.kernels.least_error import jump_prices
 from jumpmeans.kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
-from jumpmeans.model.constraints import Constraints
 from jumpmeans.model.propagator import Propagator
 from jumpmeans.passes import Block, NoPathError, Sequences
 from jumpmeans.passes.smooth import expect as expect_pass
@@ -329,6 +328,7 @@ def simulated(rng, process, n, end):
 
 ILL = process_of([[0, 0.5, 0.1], [0.3, 0, 0.4], [0, 0, 0]], [0.7, 0.3, 0.0])
 MOVES = np.array([[False, True, True], [True, False, True], [False, False, False]])
+FREE = jm.Structure(allowed=MOVES).constraints(np.arange(3))
 START = process_of([[0, 1.0, 1.0], [1.0, 0, 1.0], [0, 0, 0]], [1 / 3] * 3)
 
 
@@ -344,9 +344,9 @@ def test_exact_times_give_events_over_exposure(rng):
         np.add.at(exposure, shown[:-1], np.diff(last))
     sequences = Sequences.hold(ENGINE, joined(blocks))
     exact = events[MOVES] / np.repeat(exposure, MOVES.sum(axis=1))
-    step = maximise(START, sequences.expect(START), Constraints.of(MOVES))
+    step = maximise(START, sequences.expect(START), FREE)
     np.testing.assert_allclose(step.rate_matrix[MOVES], exact, rtol=1e-12)
-    task = Task(sequences, Constraints.of(MOVES), np.array([0.0]))
+    task = Task(sequences, FREE, np.array([0.0]))
     for accelerate in (True, False):
         run = climb(task, START, 50, 1e-10, accelerate)
         assert run.converged and len(run.history) < 6
@@ -383,10 +383,10 @@ def test_deaths_by_em_and_by_plain_maximisation(rng):
         return total
 
     sequences = Sequences.hold(ENGINE, joined(blocks))
-    run = climb(Task(sequences, Constraints.of(MOVES), np.array([0.0])), START, 300, 1e-12)
+    run = climb(Task(sequences, FREE, np.array([0.0])), START, 300, 1e-12)
     log_liks = np.array(run.history.values)
     assert np.all(np.diff(log_liks) >= -1e-9 * np.abs(log_liks[1:]))
-    plain = climb(Task(sequences, Constraints.of(MOVES), np.array([0.0])), START, 100, 0.0, accelerate=False)
+    plain = climb(Task(sequences, FREE, np.array([0.0])), START, 100, 0.0, accelerate=False)
     log_liks = np.array(plain.history.values)
     assert np.all(np.diff(log_liks) >= -1e-12 * np.abs(log_liks[1:]))
     told = minimize(loss, np.log([0.5, 0.1, 0.3, 0.4]), method="L-BFGS-B", options={"ftol": 1e-12})

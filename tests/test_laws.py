@@ -30,6 +30,8 @@ def row_values(rng, family, states):
     """What sticky states 0, 1, 2 show."""
     if family == "direct":
         return np.array(["a", "b", "c"], dtype=object)[states]
+    if family == "marker":
+        return states.astype(object)
     if family == "categorical":
         return np.array(["u", "v", "w"], dtype=object)[np.where(rng.random(len(states)) < 0.8, states, 0)]
     if family == "poisson":
@@ -69,7 +71,7 @@ def make_panel(rng, family, S=12, weights=False, missing=0.15, windows=True, cha
     states[:3] = [0, 1, 2] if lengths[0] >= 3 and not chain else states[:3]
     values = row_values(rng, family, states)
     blank = rng.random(n) < missing
-    if family in ("direct", "categorical"):
+    if family in ("direct", "marker", "categorical"):
         values[blank] = None
     else:
         values[blank] = np.nan

@@ -3,6 +3,7 @@
 Made by golden/msm_multistate.R from the panels of golden/msm_panels.py; here no R is needed.
 """
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -70,15 +71,17 @@ def test_what_follows_from_the_rates(name, fitted):
     np.testing.assert_allclose(process.transition_matrix(10.0).values, told["p10"], atol=1e-3)
     np.testing.assert_allclose(process.sojourn().values.ravel()[:3], told["sojourn"], rtol=1e-3)
     np.testing.assert_allclose(process.total_time(20.0, start=1).values.ravel(), told["total_time"], rtol=1e-3)
-    np.testing.assert_allclose(process.first_passage(4).mean.values.ravel(), told["first_passage"], rtol=1e-3)
+    np.testing.assert_allclose(process.first_passage(4).values[:, 1], told["first_passage"], rtol=1e-3)
 
 
-@pytest.mark.parametrize("name", LABELS)
+@pytest.mark.parametrize("name", [*LABELS, "misread"])
 def test_standard_errors(name, fitted):
-    """Those of the rates that are free, within 2 %; msm gives those of fixed ones as 0."""
+    """Those of the rates that are free, within 2 %; of a rate at 0, as one of "misread", there is none."""
     model, told = fitted[name], np.array(NUMBERS[name]["standard_errors"])
-    off = ~np.eye(4, dtype=bool) & (told > 0)
-    ours = model.information(panel_of(name)).standard_errors().values
+    off = (model.process_.rate_matrix > 1e-4) & (told > 0)
+    told_of = pytest.warns(UserWarning, match="rate 3 → 2") if name == "misread" else contextlib.nullcontext()
+    with told_of:
+        ours = model.information(panel_of(name)).standard_errors().values
     np.testing.assert_allclose(ours[off], told[off], rtol=0.02)
 
 

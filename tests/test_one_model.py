@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 
 import jumpmeans as jm
-from all_families import ALL, spec
+from all_families import ALL, COUNTED, spec
 from jumpmeans.engines import Threads
 from jumpmeans.estimators import infinite, jump_model
 from jumpmeans.fit.em_steps import em_steps
 from jumpmeans.fit.publish import publish_trajectories
 from jumpmeans.fit.setup import PSEUDO_COUNT, make_search
+from jumpmeans.model.constraints import Constraints
 from jumpmeans.model.objective import Prices
 from jumpmeans.model.params import Params
 from jumpmeans.passes import Sequences
@@ -87,8 +88,10 @@ def speaks_of_one_model(model, panel):
     same_bits(known.decode(panel), model.trajectories_)
 
 
-@pytest.mark.parametrize("infinite_too", [False, True], ids=["JumpMeans", "InfiniteJumpMeans"])
-@pytest.mark.parametrize("family", ALL)
+BOTH = [(family, False) for family in ALL] + [(family, True) for family in COUNTED]
+
+
+@pytest.mark.parametrize(("family", "infinite_too"), BOTH)
 @given(seed=SEEDS)
 @settings(max_examples=2)
 def test_everything_speaks_of_one_model(family, infinite_too, seed):
@@ -247,9 +250,9 @@ def test_each_closing_step_is_one_step_of_em(rng):
     """Caught: one step more than asked for, whether by number or by default."""
     panel = make_panel(rng, "gaussian", S=12)
     processes = [model_of("gaussian", refine=k).fit(panel).process_ for k in range(5)]
-    sequences, moves = Sequences.of(ONE, panel, panel.values), ~np.eye(3, dtype=bool)
+    sequences, free = Sequences.of(ONE, panel, panel.values), Constraints.of(~np.eye(3, dtype=bool))
     for before, after in pairwise(processes):
-        step = em_steps(sequences, before, moves, 1, PSEUDO_COUNT)
+        step = em_steps(sequences, before, free, 1, PSEUDO_COUNT)
         np.testing.assert_allclose(after.rates, step.rates, rtol=1e-12)
         np.testing.assert_allclose(after.emission.means, step.emission.means, rtol=1e-12)
         assert not np.allclose(after.rates, before.rates, rtol=1e-9)

@@ -551,7 +551,14 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 def test_the_demo_runs(tmp_path, capsys):
     runpy.run_path(str(EXAMPLES / "demo.py"))["main"](str(tmp_path))
     made = {path.name for path in tmp_path.iterdir()}
-    assert made == {"edss.png", "icu.png", "icu_states.png", "edss_trajectories.csv", "icu_trajectories.csv"}
+    assert made == {
+        "edss.png",
+        "icu.png",
+        "icu_states.png",
+        "edss_trajectories.csv",
+        "icu_trajectories.csv",
+        "report.html",
+    }
     assert "JUMP-means posterior" in capsys.readouterr().out
     for number in plt.get_fignums():
         for ax in plt.figure(number).axes:

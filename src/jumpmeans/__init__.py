@@ -4,7 +4,7 @@ from . import comparators, datasets, emissions, engines, plots
 from .data.files import read_panel
 from .data.panel import Panel
 from .data.trajectories import Trajectories
-from .errors import InfeasibleError, MissingExtraError, PanelError
+from .errors import InfeasibleError, MissingExtraError, ModelFileError, PanelError
 from .estimators import InfiniteJumpMeans, JumpMeans
 from .evaluation import (
     alarm_rates,
@@ -16,19 +16,21 @@ from .evaluation import (
     state_path,
     tune,
 )
+from .loading import load
 from .model.gamma_process import simulate_hggp
 from .model.process import Process
 from .model.structure import Structure
 from .online import OnlineDecoder
+from .report import write_report
 from .simulate import simulate
-
-__version__ = "0.1.0"
+from .version import __version__ as __version__
 
 __all__ = [
     "InfeasibleError",
     "InfiniteJumpMeans",
     "JumpMeans",
     "MissingExtraError",
+    "ModelFileError",
     "OnlineDecoder",
     "Panel",
     "PanelError",
@@ -43,6 +45,7 @@ __all__ = [
     "engines",
     "hold_out",
     "likelihood_ratio",
+    "load",
     "pearson_test",
     "plots",
     "read_panel",
@@ -51,4 +54,5 @@ __all__ = [
     "simulate_hggp",
     "state_path",
     "tune",
+    "write_report",
 ]

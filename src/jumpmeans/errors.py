@@ -20,6 +20,10 @@ class InfeasibleError(ValueError):
     """No trajectory can explain a sequence under the allowed moves; the message names it."""
 
 
+class ModelFileError(ValueError):
+    """A file holds no model, or not a whole one; the message says what is wrong with it."""
+
+
 class MissingExtraError(ImportError):
     """An optional package is needed for this call; the message says how to install it."""
 

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
 from .arrays import Floats
+from .stored import Fields, stored
 
 
-class History:
+@stored
+class History(Fields):
     """A number after each iteration, with the wall and CPU time (seconds, of this process) since the start."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
         self._rows: list[tuple[float, float, float]] = []
+
+    def to_fields(self) -> dict[str, Any]:
+        """One row for each iteration."""
+        return {"rows": np.array(self._rows, dtype=np.float64).reshape(-1, 3)}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> History:
+        """The same iterations; the clock starts anew."""
+        new = cls()
+        new._rows = [(value, wall, cpu) for value, wall, cpu in fields["rows"].tolist()]
+        return new
 
     def restarted(self) -> History:
         """No iterations yet, but the clock of this one."""

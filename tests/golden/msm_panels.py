@@ -1,7 +1,7 @@
 """Panels of tests/test_msm.py: `python msm_panels.py` writes msm_*.csv beside this file; msm_multistate.R reads them.
 
-One slow disease, drawn without the package: well (1), ill (2), worse (3), dead (4). Visits at irregular times; deaths to
-the day, some of them on the day of a visit; some people last known as alive (99); and the same people seen through a
+One slow disease, drawn without the package: well (1), ill (2), worse (3), dead (4). Visits at irregular times; deaths
+to the day, some of them on the day of a visit; some people last known as alive (99); and the same people seen through a
 test that errs (`shown`), whose true state is known at some visits.
 """
 

@@ -19,6 +19,8 @@ from ..emissions.column import numeric_values
 from ..emissions.symbols import encode_labels
 from ..errors import PanelError
 from ..estimators.read_out import METHODS, all_at_once, as_panel
+from ..stored import ModelFields, stored
+from ..stored.kinds import require
 
 
 class Readings(NamedTuple):
@@ -32,7 +34,7 @@ class Readings(NamedTuple):
         return x if self.labels is None else np.asarray(self.labels[x.astype(np.int64)])
 
 
-class ByHand(BaseEstimator):  # type: ignore[misc]
+class ByHand(ModelFields, BaseEstimator):  # type: ignore[misc]
     """What the methods share: columns one by one, and the most common value where a sequence has none.
 
     Values are all that a rule of thumb goes by: it takes every row as a snapshot, and a known state for no value.
@@ -108,9 +110,23 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
     def _most_common(self, panel: Panel, d: int, column: Readings) -> float:
         return most_common(column, row_weights(panel), None)
 
-    def _ready(self, panel: Any) -> Panel:
+    def require_fitted(self) -> None:
+        """Refuse a model that has nothing to tell yet."""
         if not hasattr(self, "most_common_"):
             raise NotFittedError(f"this {type(self).__name__} must be fitted first; call fit(panel).")
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        common, labels = vars(self).get("most_common_"), vars(self).get("labels_")
+        require(isinstance(common, tuple) and isinstance(labels, tuple) and common, "a model must be fitted")
+        require(len(self.most_common_) == len(self.labels_), "there must be a most common value for each column")
+        for value, known in zip(self.most_common_, self.labels_, strict=True):
+            require(known is None or isinstance(known, np.ndarray), "labels of a column must be a list")
+            there = isinstance(value, int | float) and value == value if known is None else value in known.tolist()
+            require(there, "the most common value of a column must be one")
+
+    def _ready(self, panel: Any) -> Panel:
+        self.require_fitted()
         panel = as_panel(panel)
         if panel.n_columns != len(self.labels_):
             raise PanelError(
@@ -143,6 +159,7 @@ class ByHand(BaseEstimator):  # type: ignore[misc]
         return self._read(panel, d, known)
 
 
+@stored
 class MostCommon(ByHand):
     """The most common observation, for every row: the paper's baseline, blind to sequences and times.
 
@@ -186,6 +203,7 @@ class MostCommon(ByHand):
         return np.full(panel.n_observations, np.nan)
 
 
+@stored
 class CarriedForward(ByHand):
     """The last value seen, carried forward in time; before the first value of a sequence, that one.
 
@@ -218,6 +236,7 @@ class CarriedForward(ByHand):
         return take(column.x, np.where(before >= 0, before, after))
 
 
+@stored
 class Interpolation(ByHand):
     """A straight line between the values before and after; for labels, the nearer of the two in time.
 

@@ -21,7 +21,7 @@ from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, exp
 from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
 from ..fit.information import observed_information
 from ..fit.setup import check_distinct, constrain, states_and_emission, typical_gap
-from ..fit.start import given_process, start_emission
+from ..fit.start import given_process, named_emission, start_emission
 from ..history import History
 from ..model.constraints import split
 from ..model.process import Process
@@ -29,9 +29,11 @@ from ..model.structure import Structure
 from ..model.updates import uniform_rows
 from ..options import Rule, check_options, count, families, flag, instance, none, number, seed, state_labels
 from ..passes import Sequences
+from ..stored import stored
 from .sureness import Sureness
 
 
+@stored
 class EM(ReadOut):
     """Maximum likelihood of a Markov jump process from irregular looks at it, its states seen or hidden.
 
@@ -170,6 +172,7 @@ class EM(ReadOut):
                 emission = hidden_start(
                     blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None
                 )
+                emission = named_emission(emission, x, panel, labels)
                 rates, P = np.asarray(moves.any(axis=1) / typical_gap(panel)), uniform_rows(moves)
                 if constraints.binds:
                     rates, P = split(constraints.imposed(rates[:, None] * P), P)
@@ -184,7 +187,7 @@ class EM(ReadOut):
         process, expected = run.end.process, run.end.expected
         time, jumps = np.diag(expected.integrals), process.rate_matrix * expected.integrals
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
-        if self.structure is None and self.states is None:
+        if self.structure is None and self.states is None and panel.known is None:
             order = process.emission.stable_order(time)
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order

@@ -17,7 +17,7 @@ from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.read_out import all_at_once, as_panel, explained
 from ..fit.setup import constrain, states_and_emission, typical_gap
-from ..fit.start import start_emission
+from ..fit.start import named_emission, start_emission
 from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.process import Process
@@ -27,6 +27,8 @@ from ..options import Rule, auto, check_options, choice, count, families, instan
 from ..passes import Block, Sequences
 from ..passes.draw import Drawn
 from ..progress import track
+from ..stored import stored
+from ..stored.kinds import require
 from .diagnostics import bulk_ess, split_r_hat
 from .sampled import SampledReadOut, copied, publish_first
 from .samples import Draw, Samples, match_order
@@ -37,6 +39,7 @@ MATCHED_ROWS = 20_000
 MOST_DRAWS, MOST_CHAINS = 10**9, 1000
 
 
+@stored
 class Gibbs(SampledReadOut):
     """Posterior samples of a Markov jump process with a given number of states, by uniformization.
 
@@ -170,12 +173,13 @@ class Gibbs(SampledReadOut):
             emission = start_emission(
                 blank, block.x, wide, self.init, own, first=k == 0, in_order=self.states is not None
             )
+            emission = named_emission(emission, block.x, wide, labels)
             chains.append(Chain.start(sequences, block.x, constraints, emission, labels, gap, own))
         with all_at_once(self) as new:
             new._seed_ = int(rng.integers(2**32))
             with explained(wide, "the allowed moves"):
                 draws = new._run(priors, chains)
-            orders = new._publish_samples(draws, labels, constraints.binds)
+            orders = new._publish_samples(draws, labels, constraints.binds, panel.known is not None)
             dwells = sequences.fetch_paths(chains[0].paths)
             dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
             new.trajectories_ = publish_first(panel, dwells, copies, labels)
@@ -195,11 +199,15 @@ class Gibbs(SampledReadOut):
                     draws.append(Draw(chain.process, chain.drawn.row_states[looked_at], value))
         return [draw for draws in kept for draw in draws]
 
-    def _publish_samples(self, draws: list[Draw], labels: NDArray[Any], bound: bool) -> list[Ints]:
-        """Samples with their states matched, their means and diagnostics; returns the order of each draw's states."""
+    def _publish_samples(self, draws: list[Draw], labels: NDArray[Any], bound: bool, named: bool) -> list[Ints]:
+        """Samples with their states matched, their means and diagnostics; returns the order of each draw's states.
+
+        States that are `named` need no match: some rows tell which is which.
+        """
         M = len(labels)
         orders = [np.arange(M)] * len(draws)
-        if self.structure is None and self.states is None and not draws[0].process.emission.names_states:
+        named = named or self.structure is not None or self.states is not None
+        if not named and not draws[0].process.emission.names_states:
             best = max(draws, key=lambda draw: draw.log_density)
             time = np.bincount(best.row_states, minlength=M).astype(np.float64)
             stable = best.process.emission.stable_order(time)
@@ -212,6 +220,13 @@ class Gibbs(SampledReadOut):
         self.ess_ = np.array([bulk_ess(log_rates[..., s]) for s in range(M)])
         self.r_hat_ = np.array([split_r_hat(log_rates[..., s]) for s in range(M)])
         return orders
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        super().check_fields()
+        require(isinstance(vars(self).get("samples_"), Samples), "a sampler must have samples")
+        require(len(self.samples_) >= self.n_samples, f"there must be {self.n_samples} samples")
+        require(self.samples_.rates.shape[1] == len(self.states_), "samples must be of the states of the model")
 
     def _processes(self) -> Iterator[Process]:
         return (self.samples_.process(k, self.states_) for k in range(len(self.samples_)))

@@ -12,12 +12,15 @@ from ..data.panel import Panel
 from ..emissions.symbols import one_hot
 from ..fit.setup import typical_gap
 from ..kernels.kernel_means import kernel_means, leave_one_out
+from ..stored import stored
+from ..stored.kinds import require_floats
 from .by_hand import ByHand, Readings
 
 # Bandwidths tried, in typical gaps: 1/4 to 32 by factors of √2; beyond them the plain mean of the sequence.
 NARROWEST, N_BANDWIDTHS = 0.25, 15
 
 
+@stored
 class KernelSmoother(ByHand):
     """Mean of the values of a sequence, weighted by a Gaussian kernel of the time apart; for labels, a vote.
 
@@ -77,6 +80,12 @@ class KernelSmoother(ByHand):
             raise ValueError(f"bandwidth must be 'auto' or a positive number, got {self.bandwidth!r}.")
         self.bandwidths_ = np.full(panel.n_columns, width)
         self.leave_one_out_ = (None,) * panel.n_columns
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        super().check_fields()
+        widths = vars(self).get("bandwidths_")
+        require_floats("bandwidths_", widths, (len(self.labels_),), least=0.0, finite=False)
 
     def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
         votes = self._smooth(panel, d, column)

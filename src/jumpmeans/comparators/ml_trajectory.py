@@ -23,8 +23,11 @@ from ..kernels.most_likely import LEAST_GAIN, best_chains, most_likely, place_dw
 from ..model.process import Process
 from ..options import Rule, auto, check_options, count, number
 from ..passes import Block
+from ..stored import stored
+from ..stored.kinds import require, require_floats
 
 
+@stored
 @dataclass(frozen=True, eq=False, repr=False)
 class MLTrajectories(Trajectories):
     """Most likely paths; see `Trajectories` for the other fields.
@@ -39,6 +42,14 @@ class MLTrajectories(Trajectories):
 
     degenerate: NDArray[np.bool_] = None  # type: ignore[assignment]
     log_density: Floats = None  # type: ignore[assignment]
+
+    def check_fields(self) -> None:
+        """Refuse what are no trajectories, if they come from a file."""
+        super().check_fields()
+        marks = self.degenerate
+        marked = isinstance(marks, np.ndarray) and marks.dtype == bool and marks.shape == self.codes.shape
+        require(marked, "degenerate must tell of every dwell")
+        require_floats("log_density", self.log_density, (len(self),))
 
 
 # Bytes that tables of chains may take.
@@ -59,6 +70,7 @@ class Chains(NamedTuple):
     previous: NDArray[np.int32]
 
 
+@stored
 class MLTrajectory(ReadOut):
     """The trajectory of highest density under a given process (Perkins 2009), which JUMP-means improves upon.
 
@@ -118,6 +130,9 @@ class MLTrajectory(ReadOut):
         "epsilon": auto | number(above=0),
     }
 
+    # tables that follow from the process: made again, not stored
+    derived: ClassVar[tuple[str, ...]] = ("_chains_", "_direct_")
+
     def __init__(
         self,
         process: Process | None = None,
@@ -155,11 +170,26 @@ class MLTrajectory(ReadOut):
         with all_at_once(self) as new:
             new.process_, new.states_ = process, process.states
             new.cycle_gain_, new.max_jumps_per_gap_, new.epsilon_ = cycle_gain, most, epsilon
-            with held_back():
-                new._chains_ = Chains(*best_chains(jump_values, most))
-                new._direct_ = Chains(*best_chains(jump_values, min(most, 1)))
+            new._tabulate()
             new.trajectories_ = new.decode(panel)
         return self
+
+    def _tabulate(self) -> None:
+        """Best chains of jumps, and of one at most."""
+        most = self.max_jumps_per_gap_
+        jump_values = log(self.process_.rates[:, None] * self.process_.transition_probs)
+        with held_back():
+            self._chains_ = Chains(*best_chains(jump_values, most))
+            self._direct_ = Chains(*best_chains(jump_values, min(most, 1)))
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file, and make the tables again."""
+        super().check_fields()
+        most, epsilon = vars(self).get("max_jumps_per_gap_"), vars(self).get("epsilon_")
+        require(type(most) is int and most >= 0, f"max_jumps_per_gap_ must be a number, got {most!r}")
+        require(isinstance(epsilon, float) and 0 < epsilon < np.inf, f"epsilon_ must be a length, got {epsilon!r}")
+        check_memory(len(self.process_.rates), self.max_jumps_per_gap_)
+        self._tabulate()
 
     def decode(self, panel: Any, criterion: str = "likelihood") -> Trajectories:
         """Most likely trajectory of every sequence; dwells of length 0 have a tiny one and are marked.
@@ -204,12 +234,7 @@ class MLTrajectory(ReadOut):
     def _max_jumps(self, M: int) -> int:
         """Jumps between two rows at most, for which there must be room."""
         most = 2 * (M - 1) if isinstance(self.max_jumps_per_gap, str) else int(self.max_jumps_per_gap)
-        memory = 24.0 * (most + 1) * M**2 + 16.0 * M**3
-        if memory > MOST_MEMORY:
-            raise ValueError(
-                f"tables of {M} states and max_jumps_per_gap={most} must fit into {MOST_MEMORY / 1e9:g} GB, got more; "
-                "allow fewer jumps, or merge states."
-            )
+        check_memory(M, most)
         return most
 
     def _given_process(self) -> Process:
@@ -268,6 +293,15 @@ class Looks:
         largest = np.maximum(np.abs(times), np.abs(np.roll(times, 1)))
         narrow = gaps <= 4.0 * (most + 1) * np.spacing(largest)
         return cls(offsets, times, row, gaps, narrow, np.zeros(n, np.int32), np.zeros(n, np.int32))
+
+
+def check_memory(M: int, most: int) -> None:
+    """Refuse tables for which there is no room."""
+    if 24.0 * (most + 1) * M**2 + 16.0 * M**3 > MOST_MEMORY:
+        raise ValueError(
+            f"tables of {M} states and max_jumps_per_gap={most} must fit into {MOST_MEMORY / 1e9:g} GB, got more; "
+            "allow fewer jumps, or merge states."
+        )
 
 
 def log(x: Floats) -> Floats:

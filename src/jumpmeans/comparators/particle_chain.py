@@ -50,6 +50,8 @@ from ..interrupts import held_back
 from ..kernels.particles import Measures, draw_tables, path_stats, sweep_paths
 from ..model.process import Process
 from ..passes import Block, Dwells, Held
+from ..stored import stored
+from ..stored.kinds import require, require_floats
 
 # γ_0: only its product with the other masses matters once γ is drawn, so it stays 1.
 BASE_RATE = 1.0
@@ -64,6 +66,7 @@ class HyperPriors(NamedTuple):
     time_prior: tuple[float, float]
 
 
+@stored
 class InfiniteSample(NamedTuple):
     """What one iteration knows: M states in use, and all others together.
 
@@ -77,6 +80,15 @@ class InfiniteSample(NamedTuple):
     emission: Column
     concentration: float
     prior_time: float
+
+    def check_fields(self) -> None:
+        """Refuse what is no sample, if it comes from a file."""
+        require(isinstance(self.emission, Column), "a sample must have an emission")
+        M = self.emission.n_states
+        require_floats("base", self.base, (M + 1,), least=0.0)
+        require_floats("rates", self.rates, (M, M + 1), least=0.0)
+        require_floats("first", self.first, (M + 1,), least=0.0)
+        require_floats("numbers", np.array([self.concentration, self.prior_time], dtype=np.float64), (2,), least=0.0)
 
     @property
     def n_states(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from ..data.known import snapshots_only
 from ..data.panel import Panel
 from ..emissions import Family, Record, find_family, require_particles
+from ..emissions.priors import ParticlePrior
 from ..engines import get_engine
 from ..errors import PanelError
 from ..estimators.read_out import all_at_once, as_panel
@@ -20,6 +21,8 @@ from ..model.process import Process
 from ..options import Rule, auto, check_options, count, family, number, scale, seed
 from ..passes import Block
 from ..progress import track
+from ..stored import stored
+from ..stored.kinds import require
 from .particle_chain import HyperPriors, InfinitePaths, InfiniteSample, ParticleChain, carry_states
 from .sampled import SampledReadOut, copied, publish_first
 
@@ -33,6 +36,7 @@ MOST_CONCENTRATION = 1000.0
 MOST_DRAWS, MOST_PARTICLES = 10**9, 10**6
 
 
+@stored
 class ParticleGibbs(SampledReadOut):
     """Posterior samples of the infinite Markov jump process by particle Markov chain Monte Carlo.
 
@@ -193,6 +197,17 @@ class ParticleGibbs(SampledReadOut):
         chain = ParticleChain(block, held, prior, hyper, self.n_particles, paths, start, rng)
         chain.draw_measures()
         return chain
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        super().check_fields()
+        samples = vars(self).get("samples_")
+        require(isinstance(samples, list) and samples, "a sampler must have samples")
+        require(all(isinstance(sample, InfiniteSample) for sample in self.samples_), "samples_ must hold samples")
+        require(isinstance(vars(self).get("_prior_"), ParticlePrior), "a sampler must have a prior")
+        unseen = self._prior_.unseen()
+        for sample in self.samples_:
+            sample.process(unseen)  # refuses what does not fit
 
     def _processes(self) -> Iterator[Process]:
         unseen = self._prior_.unseen()

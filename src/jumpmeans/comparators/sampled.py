@@ -21,6 +21,7 @@ from ..model.structure import jumps_needed
 from ..options import Rule, choice
 from ..passes import Dwells, Sequences
 from ..progress import track
+from ..stored.kinds import require
 
 # Draws of the paths before `decode` takes one: enough to forget that they started at the rows.
 DECODE_SWEEPS = 30
@@ -32,6 +33,11 @@ class SampledReadOut(ReadOut):
     criteria: ClassVar[Rule] = choice("draw", "time")
     no_refit: ClassVar[str] = "it has a posterior: the spread of its samples_ says how sure it is"
     _seed_: int
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        super().check_fields()
+        require(type(vars(self).get("_seed_")) is int and self._seed_ >= 0, "a sampler must have a seed")
 
     @abstractmethod
     def _processes(self) -> Iterator[Process]:

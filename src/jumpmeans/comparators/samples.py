@@ -13,6 +13,8 @@ from ..arrays import Floats, Ints
 from ..emissions import Record
 from ..model.constraints import split
 from ..model.process import Process
+from ..stored import stored
+from ..stored.kinds import require, require_floats
 
 
 class Draw(NamedTuple):
@@ -23,6 +25,7 @@ class Draw(NamedTuple):
     log_density: float
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Kept draws of the parameters, chain after chain, their states matched.
@@ -37,6 +40,18 @@ class Samples:
     transition_probs: Floats
     initial_probs: Floats
     emissions: tuple[Record, ...]
+
+    def check_fields(self) -> None:
+        """Refuse what are no samples, if they come from a file."""
+        records = isinstance(self.emissions, tuple) and all(isinstance(x, Record) for x in self.emissions)
+        require(records and self.emissions, "samples must have emissions")
+        n, M = len(self.emissions), self.emissions[0].n_states
+        families = [[column.name for column in emission.columns] for emission in self.emissions]
+        require(all(names == families[0] for names in families), "samples must be of the same families")
+        require(all(emission.n_states == M for emission in self.emissions), f"samples must be of {M} states")
+        require_floats("rates", self.rates, (n, M), least=0.0)
+        require_floats("transition_probs", self.transition_probs, (n, M, M), least=0.0)
+        require_floats("initial_probs", self.initial_probs, (n, M), least=0.0)
 
     @classmethod
     def of(cls, processes: list[Process]) -> Samples:

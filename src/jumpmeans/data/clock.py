@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from ..arrays import AnyArray, Floats
 from ..errors import PanelError
+from ..stored import stored
+from ..stored.kinds import require
 from .columns import as_series, read_column
 from .times import DAY, read_times
 
@@ -19,6 +21,7 @@ _FARTHEST = 106_751.0  # days, 292 years: what int64 holds in nanoseconds
 _EARLIEST, _LATEST = np.datetime64("1678-01-01", "us"), np.datetime64("2262-01-01", "us")
 
 
+@stored
 @dataclass(frozen=True)
 class Clock:
     """How dates are kept as numbers: float days since an origin.
@@ -41,6 +44,12 @@ class Clock:
 
     origin: np.datetime64
     zone: str | None = None
+
+    def check_fields(self) -> None:
+        """Refuse what is no clock, if it comes from a file."""
+        known = isinstance(self.origin, np.datetime64) and self.origin.dtype == "datetime64[ns]"
+        require(known and not np.isnat(self.origin), f"the origin of a clock must be a date, got {self.origin!r}")
+        require(self.zone is None or isinstance(self.zone, str), f"a zone must be a name, got {self.zone!r}")
 
     def days(self, stamps: AnyArray) -> Floats:
         """Days since the origin of datetime64[ns] of the own zone; those 292 years or more away are refused."""

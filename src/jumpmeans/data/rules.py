@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Weights count copies: sums of more of them, times readings, would leave what floats hold.
 LARGEST_WEIGHT = 1e100
+# Digits of a float: what is lighter than the heaviest by more counts for nothing.
+WIDEST_WEIGHTS = 1e15
 
 
 def check_panel(panel: Panel) -> None:
@@ -91,6 +93,13 @@ def _check_weights(panel: Panel) -> None:
         raise PanelError(
             f"weights must be positive and at most {LARGEST_WEIGHT:g}, got {panel.weights[bad][0]} at "
             f"{panel.layout.where(panel.offsets[:-1][bad])}; drop the rows of a sequence that should not count."
+        )
+    lost = panel.weights < panel.weights.max(initial=0.0) / WIDEST_WEIGHTS
+    if lost.any():
+        raise PanelError(
+            f"weights must lie within a factor of {WIDEST_WEIGHTS:g}, or the lightest vanish in every sum, got "
+            f"{panel.weights[lost][0]:g} at {panel.layout.where(panel.offsets[:-1][lost])} beside "
+            f"{panel.weights.max():g}; drop the rows of a sequence that should not count."
         )
 
 

@@ -11,14 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Floats, Ints
 from ..errors import PanelError
 from ..options import choice
+from ..stored import stored
+from ..stored.kinds import require, require_floats
 from .clock import encode_times
-from .frames import make_frame
+from .frames import BACKENDS, make_frame
 from .layout import find_sequences
 
 if TYPE_CHECKING:
     from .clock import Clock
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Trajectories:
     """Piecewise constant, right-continuous paths, one per sequence.
@@ -53,6 +56,21 @@ class Trajectories:
     labels: NDArray[Any]
     clock: Clock | None = None
     frame_backend: str | None = field(default=None, kw_only=True)
+
+    def check_fields(self) -> None:
+        """Refuse what are no trajectories, if they come from a file."""
+        arrays = self.codes, self.offsets, self.ids, self.labels
+        require(all(isinstance(x, np.ndarray) and x.ndim == 1 for x in arrays), "trajectories must be made of arrays")
+        require(self.codes.dtype == np.int32 and self.offsets.dtype == np.int64, "codes and offsets must be integers")
+        require(len(self.offsets) and self.offsets[0] == 0, "offsets must begin with 0")
+        require((np.diff(self.offsets) > 0).all(), "every sequence must have a dwell")
+        S, n, M = len(self.offsets) - 1, int(self.offsets[-1]), len(self.labels)
+        require(len(self.ids) == S, f"there must be an id for each of {S} sequences")
+        require(self.codes.shape == (n,) and ((self.codes >= 0) & (self.codes < M)).all(), "codes must be of states")
+        require_floats("start_times", self.start_times, (n,))
+        require_floats("end_times", self.end_times, (S,))
+        require(self.clock is None or type(self.clock).__name__ == "Clock", "clock must be a clock")
+        require(self.frame_backend in (None, *BACKENDS), f"frame_backend must be one of {BACKENDS}")
 
     def __len__(self) -> int:
         return len(self.end_times)

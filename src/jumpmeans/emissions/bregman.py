@@ -63,6 +63,13 @@ class MeanColumn(Column):
         """μ, (M,)."""
         return self.mu
 
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        new = super().from_fields(fields)
+        if len(new.earlier) != 2 or new.earlier[0] < 0:
+            raise ValueError(f"earlier must be a count and a mean, got {new.earlier!r}")
+        return new
+
     @staticmethod
     @abstractmethod
     def divergence(x: Floats, mu: Floats) -> Floats:

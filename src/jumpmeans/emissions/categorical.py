@@ -14,6 +14,7 @@ from ..arrays import Floats, read_floats
 from ..arrays import Ints as Codes
 from ..errors import PanelError, first_few, nearest
 from ..options import number
+from ..stored import stored
 from .column import Ints
 from .parts import Part, Take
 from .priors import ParticlePrior, draw_rows
@@ -77,6 +78,16 @@ class Categorical(LabelColumn):
         return (
             f"Categorical(probs={np.array2string(self.probs, precision=3)}, symbols={first_few(self.symbols.tolist())})"
         )
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        new = cls(fields["probs"], fields["symbols"], fields["pseudo_count"])
+        fixed = fields.get("fixed")
+        if "fixed" not in fields:
+            return new
+        if fixed is not None and (fixed.shape != new.probs.shape or not np.all((fixed >= 0) | np.isnan(fixed))):
+            raise ValueError("fixed entries must be probabilities in the shape of probs")
+        return new._copy(fixed=fixed)
 
     @property
     def n_free(self) -> int:  # type: ignore[override]
@@ -256,6 +267,7 @@ class Categorical(LabelColumn):
         return self._kept(np.ones_like(self.probs) + 0.1 * rng.random(self.probs.shape))
 
 
+@stored
 @dataclass(frozen=True)
 class SymbolPrior(ParticlePrior):
     """Rows ρ ~ Dirichlet(1) over the symbols; where some entries are fixed, over the others, in what is left."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, power_of_two, read_floats, sum_in_order, weighted_median
 from ..errors import PanelError, first_few
+from ..stored import Fields
 from .parts import Part, Take
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ LARGEST = 1e140
 SCALE_FLOOR = 0.05
 
 
-class Column(ABC):
+class Column(Fields, ABC):
     """Emission of one column given the state: parameters θ, divergence d and density.
 
     Instances are immutable; an update makes a new one. In all methods x is (n,), the numbers that `encode` makes of
@@ -101,6 +102,24 @@ class Column(ABC):
     def averaged(self, others: Sequence[Self]) -> Self:
         """Emission whose parameters are the means of those of others (this one among them)."""
         return self._copy(**{name: np.mean([getattr(other, name) for other in others], axis=0) for name in self.params})
+
+    # ------------------------------------------------------------------ files
+
+    @classmethod
+    def stored_name(cls) -> str:
+        """The name in a model file."""
+        return f"emission {cls.name}"
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """The emission of `vars` of one: a family whose constructor takes its `params` in order has nothing to add."""
+        given = dict(fields)
+        new = cls(*(given.pop(name) for name in cls.params))
+        for name, value in given.items():
+            plain = isinstance(value, int | float | tuple) and np.isfinite(value).all()
+            if not plain or callable(getattr(cls, name, None)) or isinstance(getattr(cls, name, None), property):
+                raise ValueError(f"a {cls.name} column must be made of {cls.params} and finite numbers, got {name!r}")
+        return new._copy(**given)
 
     # ------------------------------------------------------------------ data
 

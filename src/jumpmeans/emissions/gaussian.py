@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import Floats, power_of_two
 from ..arrays import Ints as Codes
+from ..stored import stored
 from .bregman import MeanColumn, MeanStats
 from .column import SCALE_FLOOR, Ints, noise_scale, numeric_values, per_state, require, spreads
 from .parts import Part, Take
@@ -124,6 +125,7 @@ class Gaussian(MeanColumn):
         return NormalPrior(mean, (noise / spread) ** 2, 2.0, noise**2, type(self))
 
 
+@stored
 @dataclass(frozen=True)
 class NormalPrior(ParticlePrior):
     """σ² ~ inverse gamma(shape, scale) and μ | σ² ~ N(mean, σ²/size) in each state, as if of `size` values."""
@@ -134,6 +136,12 @@ class NormalPrior(ParticlePrior):
     shape: float
     scale: float
     family: type[Gaussian] = Gaussian
+
+    def check_fields(self) -> None:
+        """Refuse what is no prior, if it comes from a file."""
+        good = np.isfinite(self.numbers).all() and min(self.size, self.shape, self.scale) > 0
+        if not good or not issubclass(self.family, Gaussian):
+            raise ValueError(f"a prior must have finite numbers > 0 and a Gaussian family, got {self}")
 
     @property
     def numbers(self) -> Floats:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..errors import PanelError
+from ..stored import Fields, stored
 from .bregman import Bernoulli, Exponential, Poisson
 from .categorical import Categorical
 from .column import Column, Ints
@@ -26,6 +27,8 @@ FAMILIES: dict[str, type[Column]] = {
     family.name: family
     for family in (Direct, Marker, Categorical, Gaussian, Lognormal, Student, Laplace, Poisson, Exponential, Bernoulli)
 }
+for _family in FAMILIES.values():
+    stored(_family)
 # A family as a user gives it: its name here, or its class.
 Family = str | type[Column]
 # Costs are filled in pieces so that temporaries stay small however long a sequence is.
@@ -95,7 +98,8 @@ def require_particles(family: type[Column]) -> None:
         )
 
 
-class Record:
+@stored
+class Record(Fields):
     """Emission of all columns given the state; `columns` holds one family instance each."""
 
     def __init__(self, columns: Iterable[Column]) -> None:
@@ -106,6 +110,18 @@ class Record:
                 "all columns of an emission must have the same number of states, got "
                 f"{[column.n_states for column in self.columns]}."
             )
+
+    def to_fields(self) -> dict[str, Any]:
+        """The columns."""
+        return {"columns": self.columns}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Record:
+        """A record of columns."""
+        columns = fields["columns"]
+        if not columns or not all(isinstance(column, Column) for column in columns):
+            raise ValueError("a record must be made of emissions, at least one")
+        return cls(columns)
 
     def __repr__(self) -> str:
         return f"Record({', '.join(map(repr, self.columns))})"

@@ -162,6 +162,13 @@ class Marker(CertainColumn):
         self._shown = np.array([place[label] for label in labels.tolist()])
         self.symbols = labels[np.unique(self._shown, return_index=True)[1]]
 
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        shown, symbols = fields["_shown"], distinct("symbols", fields["symbols"])
+        if not set(cls(symbols[shown]).symbols.tolist()) <= set(symbols.tolist()) or shown.min() < 0:
+            raise ValueError("a marker must show its labels")
+        return cls(symbols)._copy(_shown=shown, symbols=symbols)
+
     def __repr__(self) -> str:
         return f"Marker(shows={first_few(self.state_values().tolist())})"
 

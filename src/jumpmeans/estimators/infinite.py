@@ -41,6 +41,7 @@ from ..model.structure import Structure
 from ..options import Rule, check_options, choice, count, flag, instance, listed, none
 from ..passes import Block, Dwells, Sequences
 from ..progress import status
+from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
 from .read_out import as_panel, explained
 
@@ -54,6 +55,7 @@ USUAL_STATES = 20
 SEARCH_ROWS = 25_000
 
 
+@stored
 class InfiniteJumpMeans(JumpModel):
     """Trajectories of a Markov jump process whose number of states is learned, from irregular looks at it.
 
@@ -106,8 +108,8 @@ class InfiniteJumpMeans(JumpModel):
         objective.
     path_ : list of Step
         Kind, number of states and objective after the start and after each accepted move.
-    trajectories_, objective_, objective_history_, cost_, rates_, transition_probs_, emission_, process_, states_, \
-n_iter_, converged_, history_
+    trajectories_, objective_, objective_history_, cost_, cost_history_, rates_, transition_probs_, emission_, \
+process_, states_, n_iter_, converged_, history_
         As in `JumpMeans`. The objective never rises over the sweeps of the accepted descents.
 
     Notes

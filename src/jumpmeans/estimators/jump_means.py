@@ -38,6 +38,7 @@ from ..model.structure import Structure
 from ..options import Rule, auto, check_options, choice, count, instance, listed, none, price
 from ..passes import Sequences
 from ..progress import status
+from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
 from .read_out import as_panel, explained
 
@@ -45,6 +46,7 @@ from .read_out import as_panel, explained
 PROCESS_OPTIONS = {"transition_weight", "emission_weight", "jumps_per_gap", "search", "first_dwell", "engine"}
 
 
+@stored
 class JumpMeans(JumpModel):
     """Trajectories of a Markov jump process with a given number of states, from irregular looks at it.
 
@@ -108,8 +110,8 @@ class JumpMeans(JumpModel):
         the objective); `decode` of the same panel gives the same.
     objective_, objective_history_ : float, (n_iter_,)
         J at the end and after each sweep; never rises.
-    cost_ : Cost
-        J by its named terms.
+    cost_, cost_history_ : Cost, list of Cost
+        J by its named terms, at the end and after each sweep.
     process_ : Process
         The Markov process that everything speaks of, the objective apart.
     rates_, transition_probs_, emission_ : (M,), (M, M), Record

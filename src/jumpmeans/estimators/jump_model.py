@@ -22,6 +22,7 @@ from ..model.objective import Cost
 from ..model.params import Params
 from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
+from ..stored.kinds import require, require_types
 from .last_value import check_at_fit
 from .read_out import Occupancy, ReadOut, all_at_once, explained
 
@@ -64,6 +65,7 @@ class JumpModel(ReadOut):
     objective_history_: Floats
     history_: History
     cost_: Cost
+    cost_history_: list[Cost]
     n_iter_: int
     converged_: bool
     _decoder_: Decoder
@@ -114,6 +116,7 @@ class JumpModel(ReadOut):
                 objective_=run.cost.total,
                 objective_history_=np.array([cost.total for cost in run.history]),
                 cost_=run.cost,
+                cost_history_=run.history,
                 history_=run.timing,
                 n_iter_=len(run.history),
                 converged_=run.converged,
@@ -122,6 +125,15 @@ class JumpModel(ReadOut):
                 **more,
             )
             new._last_value_ = check_at_fit(new, panel)
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        super().check_fields()
+        require(isinstance(vars(self).get("_decoder_"), Decoder), "a model must have a decoder")
+        mine, its = self.process_.emission, self._decoder_.params.emission
+        require(len(mine.columns) == len(its.columns), "the decoder must have the columns of the process")
+        require(mine.n_states == its.n_states, "the decoder must have the states of the process")
+        require_types(self, {"objective_params_": Params, "cost_": Cost, "objective_history_": np.ndarray})
 
     def _occupancy(self) -> Occupancy | None:
         return vars(self).get("_occupancy_")

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import AnyArray, Bools, Floats, Ints
 from ..data.panel import Panel
 from ..errors import InfeasibleError
+from ..stored import stored
 
 if TYPE_CHECKING:
     from .answers import ModelAnswers
@@ -19,6 +20,7 @@ LAST = 0.2
 MOST_ROWS, MOST_STATES = 5000, 50
 
 
+@stored
 class LastValue(NamedTuple):
     """Errors of two predictions of the same values."""
 

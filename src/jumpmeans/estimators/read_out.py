@@ -21,9 +21,12 @@ from ..emissions import Record
 from ..engines import get_engine
 from ..errors import InfeasibleError, PanelError
 from ..fit.publish import publish_trajectories
+from ..history import History
 from ..model.process import Process
 from ..options import Rule, choice
 from ..passes import Dwells, NoPathError, Sequences
+from ..stored import ModelFields, stored
+from ..stored.kinds import require, require_floats, require_types
 from .answers import ModelAnswers
 
 Fitting = TypeVar("Fitting")
@@ -93,6 +96,7 @@ def _shown(panel: Panel, row: int) -> str:
     return f"{' and '.join(values) or 'nothing'} at time {panel.show_time(panel.times[row])}"
 
 
+@stored
 class Occupancy(NamedTuple):
     """How much a panel was in each state: time (M,), and number of visits (M,); and the kind of frame it came from."""
 
@@ -108,7 +112,7 @@ class Occupancy(NamedTuple):
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
 
 
-class ReadOut(ModelAnswers):
+class ReadOut(ModelFields, ModelAnswers):
     """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
     # what a trajectory may be asked to be best by
@@ -145,6 +149,25 @@ class ReadOut(ModelAnswers):
         if "process_" not in vars(self):
             raise NotFittedError(f"this {type(self).__name__} must be fitted first; call fit(panel).")
         return self.process_
+
+    def require_fitted(self) -> None:
+        """Refuse a model that has nothing to tell yet."""
+        self._fitted()
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        require("process_" in vars(self), "a model must be fitted")
+        types: dict[str, type] = {
+            "process_": Process, "trajectories_": Trajectories, "history_": History, "_occupancy_": Occupancy,
+            "states_": np.ndarray,
+        }  # fmt: skip
+        require_types(self, types)
+        M = len(self.process_.rates)
+        require(self.states_.shape == (M,), f"there must be labels of {M} states")
+        occupancy = vars(self).get("_occupancy_")
+        if occupancy is not None:
+            require_floats("time of the states", occupancy.time, (M,))
+            require_floats("visits of the states", occupancy.visits, (M,))
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         """The same model refitted to another panel from its own parameters, its states in the same order.

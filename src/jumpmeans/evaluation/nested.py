@@ -60,11 +60,11 @@ def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str = "e
         if not isinstance(model, ReadOut):
             raise ValueError(f"{name} must be a fitted model of a process, got {type(model).__name__}.")
     panel = as_panel(panel)
-    df = large.n_parameters_ - small.n_parameters_
-    if df < 1:
+    few, many = small._n_counted(first), large._n_counted(first)
+    if many <= few:
         raise ValueError(
-            f"large must have more parameters than small, got {large.n_parameters_} and {small.n_parameters_}; swap "
-            "them, or compare models that are not nested by aic(panel)."
+            f"large must have more parameters than small, got {many} and {few}; swap them, or compare models that are "
+            "not nested by aic(panel)."
         )
     low, high = small.log_likelihood(panel, first), large.log_likelihood(panel, first)
     if high < low - SLACK * max(1.0, abs(low)):
@@ -73,4 +73,4 @@ def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str = "e
             f"{low:.8g}; fit it to this panel at maximum likelihood, with start=small."
         )
     statistic = max(2.0 * (high - low), 0.0)
-    return LikelihoodRatio(statistic, df, float(chi2.sf(statistic, df)))
+    return LikelihoodRatio(statistic, many - few, float(chi2.sf(statistic, many - few)))

@@ -9,13 +9,14 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.stats import chi2
 
-from ..arrays import Floats, Ints, totals
+from ..arrays import Bools, Floats, Ints, totals
 from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..errors import PanelError
 from ..estimators.read_out import ReadOut, as_panel
 from ..model.passage import transition_matrices
 from ..model.process import Process
+from ..model.structure import Structure
 from ..options import count, flag, number
 
 # Relative step of a rate for derivatives: the cube root of what a float rounds to.
@@ -134,9 +135,10 @@ def pearson_test(
     C = int(cell.max()) + 1
     O, E = (totals(cell[cell >= 0], x[cell >= 0], C) for x in (observed, expected))
     statistic = float(((O - E) ** 2 / E).sum())
-    variance = _variance(process.rate_matrix, moves, P, group, cell, E, fitted)
+    free = _free_rates(model, process) if fitted else []
+    variance = _variance(process.rate_matrix, moves, P, group, cell, E, free)
     df = C - G
-    n_rates = int((process.rate_matrix > 0).sum()) if fitted else 0
+    n_rates = len(free)
     first = np.array([np.flatnonzero(group == g)[0] for g in range(G)])
     place = np.array([np.argwhere(cell == c)[0] for c in range(C)]).reshape(C, 2)
     labels = process.states.tolist()
@@ -210,7 +212,7 @@ def _merged(expected: Floats, least: float) -> Ints:
     return cell
 
 
-def _variance(Q: Floats, moves: Moves, P: Floats, group: Ints, cell: Ints, E: Floats, fitted: bool) -> Floats:
+def _variance(Q: Floats, moves: Moves, P: Floats, group: Ints, cell: Ints, E: Floats, free: list[Bools]) -> Floats:
     """(C, C) covariance of (observed - expected) / √expected: multinomial, less what fitting takes away."""
     C = len(E)
     own = cell[group]  # (k, M) cell of each move and target
@@ -219,8 +221,8 @@ def _variance(Q: Floats, moves: Moves, P: Floats, group: Ints, cell: Ints, E: Fl
     np.add.at(A, (k, own[k, m]), P[k, m])
     weighted = A * moves.weight[:, None]
     variance = np.diag(weighted.sum(axis=0)) - weighted.T @ A
-    if fitted:
-        slopes = _slopes(Q, moves)  # (k, M, p)
+    if free:
+        slopes = _slopes(Q, moves, free)  # (k, M, p)
         D = np.zeros((C, slopes.shape[2]))
         np.add.at(D, own[k, m], slopes[k, m] * moves.weight[k, None])
         ratio = np.divide(slopes, P[..., None], out=np.zeros_like(slopes), where=P[..., None] > 0)
@@ -230,15 +232,22 @@ def _variance(Q: Floats, moves: Moves, P: Floats, group: Ints, cell: Ints, E: Fl
     return np.asarray(scale[:, None] * variance * scale)
 
 
-def _slopes(Q: Floats, moves: Moves) -> Floats:
-    """(k, M, p) derivative of the probabilities by the logarithm of each rate."""
+def _free_rates(model: ReadOut, process: Process) -> list[Bools]:
+    """(M, M) moves of each rate that was fitted, those that share one together; rates at 0 are at their edge."""
+    group = (getattr(model, "structure", None) or Structure()).constraints(process.states).group
+    moves = [(group == k) & (process.rate_matrix > 0) for k in range(int(group.max(initial=-1)) + 1)]
+    return [own for own in moves if own.any()]
+
+
+def _slopes(Q: Floats, moves: Moves, free: list[Bools]) -> Floats:
+    """(k, M, p) derivative of the probabilities by the logarithm of each free rate."""
     parts = []
-    for i, j in np.argwhere(Q > 0):
+    for own in free:
         pair = []
         for sign in (1.0, -1.0):
-            moved = Q.copy()
-            moved[i, j] *= np.exp(sign * STEP)
-            moved[i, i] += Q[i, j] - moved[i, j]
+            moved = np.where(own, Q * np.exp(sign * STEP), Q)
+            np.fill_diagonal(moved, 0.0)
+            np.fill_diagonal(moved, -moved.sum(axis=1))
             pair.append(_probs(moved, moves))
         parts.append((pair[0] - pair[1]) / (2.0 * STEP))
     return np.stack(parts, axis=-1)

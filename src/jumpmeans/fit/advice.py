@@ -52,8 +52,9 @@ def warn_of_times(panel: Panel, x: Floats) -> None:
     seen = np.flatnonzero(np.isfinite(x))
     sequence = panel.sequence_index[seen]
     pairs = np.flatnonzero(sequence[1:] == sequence[:-1])
-    if panel.kinds is not None or len(pairs) < FEWEST_PAIRS or len(np.unique(x[seen])) < 2:
-        return
+    states = len(np.unique(x[seen]))
+    if panel.kinds is not None or len(pairs) < FEWEST_PAIRS or not 2 <= states <= len(seen) / 2:
+        return  # labels that hardly come twice are no states
     repeats = int(np.sum(x[seen[pairs]] == x[seen[pairs + 1]]))
     if repeats <= FEW_REPEATS * len(pairs):
         warnings.warn(

@@ -10,6 +10,7 @@ from ..history import History
 from ..model.params import Params
 from ..model.process import Process
 from ..passes import Sequences
+from ..stored import stored
 from .descent import Descent, descend
 from .em_steps import em_steps
 from .proposals import BIRTHS, PROPOSALS, Proposal, Scene, timeline
@@ -25,6 +26,7 @@ CHECK_STEPS = 20
 LEAST_FALL = 1e-9
 
 
+@stored
 class Step(NamedTuple):
     """One accepted move: its kind, the number of states and the objective after it."""
 

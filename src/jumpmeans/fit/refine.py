@@ -19,6 +19,8 @@ from ..model.params import Params
 from ..model.process import Process
 from ..passes import Search, Sequences
 from ..passes.sweep import MAX_ROUNDS
+from ..stored import stored
+from ..stored.kinds import require
 from .advice import warn_of_drift
 from .descent import Descent, Model
 from .em_steps import em_steps
@@ -35,6 +37,7 @@ EXACT_PSEUDO_COUNT = 1e-9
 CLOSING_TRANSITION_WEIGHT = 2.0
 
 
+@stored
 class Decoder(NamedTuple):
     """All that a panel is decoded with; shown (M,) or (M, D): what a state on a trajectory shows."""
 
@@ -48,6 +51,15 @@ class Decoder(NamedTuple):
         """The decoder of a process: its rates, jumps and emission, decoded to a fixed point."""
         params = Params(process.rates, process.transition_probs, process.emission)
         return cls(params, prices, search._replace(rounds=MAX_ROUNDS), process.emission.state_values())
+
+    def check_fields(self) -> None:
+        """Refuse parts that do not fit together, if they come from a file."""
+        parts = isinstance(self.params, Params), isinstance(self.prices, Prices), isinstance(self.search, Search)
+        require(all(parts) and isinstance(self.shown, np.ndarray), "a decoder must have all its parts")
+        M, D = self.params.emission.n_states, len(self.params.emission.columns)
+        require(len(self.prices.emission) == D, f"a decoder must have prices for {D} columns")
+        require(self.prices.first is None or len(self.prices.first) == M, f"a decoder must have {M} first states")
+        require(self.shown.shape in ((M,), (M, D)), f"a decoder must show something in each of {M} states")
 
     def decode(self, sequences: Sequences) -> tuple[Any, Stats]:
         """Best trajectories, and their statistics."""

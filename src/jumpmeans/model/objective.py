@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, sum_in_order
 from ..jit import JIT
+from ..stored import stored
+from ..stored.kinds import require_floats
 
 
 @njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
@@ -33,6 +35,7 @@ def running_cost(z: float) -> float:
     return z - np.log(z) - 1.0
 
 
+@stored
 class Prices(NamedTuple):
     """The hyperparameters as numbers, in the data's own units.
 
@@ -52,6 +55,14 @@ class Prices(NamedTuple):
     running: bool = True
     integrated: bool = False
     first: Floats | None = None
+
+    def check_fields(self) -> None:
+        """Refuse what are no prices, if they come from a file."""
+        numbers = [x for name, x in self._asdict().items() if name not in ("emission", "first")]
+        require_floats("prices", np.array(numbers, dtype=np.float64), (len(numbers),), least=0.0)
+        require_floats("prices of columns", self.emission, (len(self.emission),), least=0.0)
+        if self.first is not None:
+            require_floats("costs of the first state", self.first, (len(self.first),), least=0.0, finite=False)
 
 
 class Stats(NamedTuple):
@@ -101,6 +112,7 @@ def join_stats(parts: list[Stats]) -> Stats:
     )
 
 
+@stored
 class Cost(NamedTuple):
     """The objective by its named terms."""
 

@@ -8,8 +8,11 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 from ..emissions import Record
+from ..stored import stored
+from ..stored.kinds import require, require_floats
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Params:
     """λ, P and θ of the objective.
@@ -22,6 +25,15 @@ class Params:
     transition_probs: Floats
     emission: Record
     base_row: Floats | None = None
+
+    def check_fields(self) -> None:
+        """Refuse what are no parameters, if they come from a file."""
+        require(isinstance(self.emission, Record), "emission must be a record of columns")
+        M = self.emission.n_states
+        require_floats("rates", self.rates, (M,), least=0.0)
+        require_floats("transition_probs", self.transition_probs, (M, M), least=0.0)
+        if self.base_row is not None:
+            require_floats("base_row", self.base_row, (M,), least=0.0)
 
     def take(self, order: Ints) -> Params:
         """The same parameters with state order[i] in place i."""

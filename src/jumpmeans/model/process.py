@@ -13,12 +13,14 @@ from ..arrays import AnyArray, Bools, Floats, Ints, read_floats
 from ..data.table import Table
 from ..emissions import Column, Direct, Record, as_record
 from ..options import number
+from ..stored import stored
 from .answers import Answers
 
 # A diagonal of a rate matrix in print may differ from minus the sum of its row by so much of it.
 ROUNDING_IN_PRINT = 0.01
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Process(Answers):
     """A Markov jump process with observations.

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import shortest_path
 from ..arrays import AnyArray, Bools, Floats, Ints
 from ..emissions import Record
 from ..options import is_finite
+from ..stored import stored
 from .constraints import Constraints
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 INITIAL = ("estimated", "uniform", "given")
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Structure:
     """Constraints on the process, honoured exactly by every model that takes a structure.

@@ -9,7 +9,7 @@ from ..kernels.online import decode_plainly
 from ..model.objective import Prices
 from ..model.params import Params
 from .block import Block, Dwells
-from .sweep import Search
+from .sweep import Search, admitted
 
 
 def decode_online(
@@ -22,7 +22,7 @@ def decode_online(
     cost = params.emission.cost(block.x, prices.emission)
     where = decode_plainly(
         block.tau, block.holds, block.row_kinds, block.offsets, block.ends,
-        cost if block.allowed is None else np.where(block.allowed, cost, np.inf), params.rates, costs,
+        admitted(block, cost, prices), params.rates, costs,
         search.base, search.first_running == 1, search.free_end == 1, offsets, states, starts, rows,
     )  # fmt: skip
     if where[0] >= 0:  # found after the row that no state could explain

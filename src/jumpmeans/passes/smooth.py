@@ -88,6 +88,7 @@ def expect(block: Block, _: None, propagator: Propagator) -> tuple[None, Expecte
     )  # fmt: skip
     if where[0] >= 0:
         raise block.no_path(where[0], where[1], -log_density)
+    del log_density
     log_lik -= log_units(block, process)
     posterior *= block.row_weights[:, None]
     emission = process.emission.soft_stats(block.x, posterior)

@@ -10,13 +10,18 @@ from ..arrays import Floats, totals
 from ..kernels.sweep import sweep_block
 from ..model.objective import Prices, Stats
 from ..model.params import Params
+from ..stored import stored
+from ..stored.kinds import require
 from .block import Block, Dwells
 
 # Rounds of decoding and jump times after which a closing decode stops in any case.
 MAX_ROUNDS = 100
 BEAM_PER_GAP = 8
+# Candidates in a gap at most: twice what `jumps_per_gap` may be, for a beam.
+MOST_PER_GAP = 2000
 
 
+@stored
 class Search(NamedTuple):
     """How jumps are looked for: candidates per gap at first, at most, and the paper's choices.
 
@@ -30,6 +35,13 @@ class Search(NamedTuple):
     first_running: int
     rounds: int = 1
     free_end: int = 0
+
+    def check_fields(self) -> None:
+        """Refuse what is no search, if it comes from a file: a kernel takes its numbers for sizes."""
+        most = {"base": MOST_PER_GAP, "per_gap": MOST_PER_GAP, "rounds": MAX_ROUNDS}
+        for name, x in self._asdict().items():
+            require(type(x) is int and 0 <= x <= most.get(name, 1), f"{name} of a search must be a number, got {x!r}")
+        require(1 <= self.base <= self.per_gap, f"a search must have candidates, got {self}")
 
 
 def blank(block: Block, _: None) -> tuple[Dwells, None]:
@@ -61,6 +73,7 @@ def sweep(
     )  # fmt: skip
     if where[0] >= 0:  # found after the row that no state could explain
         raise block.no_path(where[0], where[1] - 1, cost)
+    del cost  # the largest array of a sweep
     n = offsets[-1]
     found = Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy())
     emission = params.emission.stats(block.x, row_states, block.row_weights)

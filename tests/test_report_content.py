@@ -1,0 +1,297 @@
+"""What a report says, number by number, without a page."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import jumpmeans as jm
+from jumpmeans.comparators import EM, CarriedForward, Gibbs, Interpolation, MLTrajectory, MostCommon
+from jumpmeans.report.content import make_content
+from jumpmeans.report.sequences import GRIDS, LETTERS, MOST_ROWS, browse
+
+ILLNESS = jm.Process.from_generator(
+    {"well": {"ill": 0.3, "dead": 0.05}, "ill": {"well": 0.2, "dead": 0.2}, "dead": {}}, initial_probs=[0.8, 0.2, 0.0]
+)
+LEVELS = jm.Process([0.2, 0.3], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0, 5], sds=1))
+
+
+@pytest.fixture(scope="module")
+def illness():
+    panel, _ = jm.simulate(ILLNESS, 30, 8, random_state=1)
+    weights = np.repeat(np.arange(1.0, 31.0), panel.lengths)
+    values = panel.decode_values(panel.values[:, 0])
+    panel = jm.Panel.from_arrays(panel.times, values, panel.ids[panel.sequence_index], weights=weights)
+    return jm.JumpMeans.from_process(ILLNESS), panel
+
+
+@pytest.fixture(scope="module")
+def levels():
+    panel, _ = jm.simulate(LEVELS, 25, 10, random_state=2)
+    return jm.JumpMeans(2).fit(panel), panel
+
+
+def decoded(content, record, name):
+    return record["a"] + np.cumsum(record[name]) * content["sequences"]["tick"]
+
+
+def test_states_are_those_of_the_process_and_the_paths(illness):
+    model, panel = illness
+    paths = model.decode(panel)
+    states = make_content(model, panel)["states"]
+    time = panel.weights @ paths.time_in_state()
+    # caught: shares that forget the weights of the sequences
+    assert [s["share"] for s in states] == pytest.approx(time / time.sum())
+    assert [s["label"] for s in states] == ["well", "ill", "dead"]
+    assert [s["dwell"] for s in states] == [pytest.approx(1 / 0.35), pytest.approx(2.5), None]
+    assert [s["absorbing"] for s in states] == [False, False, True]
+    assert states[2]["next"] == []
+    assert states[0]["next"] == [[1, pytest.approx(6 / 7)], [2, pytest.approx(1 / 7)]]
+
+
+@pytest.mark.parametrize("how", ["until death", "for ever"])
+def test_prevalence_counts_who_is_under_observation(how, illness):
+    model, panel = illness
+    if how == "until death":
+        states = panel.decode_values(panel.values[:, 0])
+        first = np.r_[True, np.diff(panel.sequence_index) > 0]
+        alive = first | (states != "dead") | np.r_[False, states[:-1] != "dead"]
+        panel = jm.Panel.from_arrays(
+            panel.times[alive], states[alive], panel.sequence_index[alive],
+            weights=panel.weights[panel.sequence_index[alive]],
+        )  # fmt: skip
+    paths = model.decode(panel)
+    found = make_content(model, panel)["prevalence"]
+    frame = paths.to_frame()
+    assert found["carried"] is (how == "until death")
+    # caught: the last moment of a window not counted; the dead dropped at the end of their window, or never dropped
+    for k in (0, 7, 40, 100):
+        t, weight = found["times"][k], dict.fromkeys(["well", "ill", "dead"], 0.0)
+        for i, id in enumerate(panel.ids.tolist()):
+            own = frame[frame["id"] == id]
+            first, end = own["start"].iloc[0], own["end"].iloc[-1]
+            last = own["state"].iloc[-1]
+            if first + t <= end + 1e-4 or (last == "dead" and how == "until death"):
+                weight[str(own[own["start"] <= first + t]["state"].iloc[-1])] += panel.weights[i]
+        total = sum(weight.values())
+        assert found["n"][k] == pytest.approx(total, rel=1e-4)
+        assert found["shares"][k] == pytest.approx([w / total for w in weight.values()], abs=2e-3)
+    from scipy.linalg import expm
+
+    expected = np.array([0.8, 0.2, 0.0]) @ expm(ILLNESS.rate_matrix * found["times"][40])
+    assert found["expected"][40] == pytest.approx(expected, abs=2e-3)
+
+
+def test_a_record_holds_the_sequence(levels):
+    model, panel = levels
+    content = make_content(model, panel)
+    sequences = content["sequences"]
+    assert sequences["total"] == len(sequences["list"]) == 25 and sequences["cut"] == 0
+    for i in (0, 11, 24):
+        record, own = sequences["list"][i], slice(panel.offsets[i], panel.offsets[i + 1])
+        assert decoded(content, record, "t") == pytest.approx(panel.times[own], abs=sequences["tick"])
+        assert record["x"][0] == pytest.approx(panel.values[own, 0], rel=1e-5)
+        paths, dwells = model.trajectories_, slice(*model.trajectories_.offsets[i : i + 2])
+        assert record["s"] == paths.codes[dwells].tolist()
+        assert decoded(content, record, "b") == pytest.approx(paths.start_times[dwells], abs=sequences["tick"])
+        assert record["a"] + record["z"] * sequences["tick"] == pytest.approx(paths.end_times[i], abs=sequences["tick"])
+
+
+def test_the_band_is_the_posterior(levels):
+    model, panel = levels
+    sequences = make_content(model, panel)["sequences"]
+    place = {letter: k / 63 for k, letter in enumerate(LETTERS.tolist())}
+    for i in (3, 20):
+        one = panel.select([i])
+        even = np.linspace(one.start_times[0], one.end_times[0], sequences["grid"] + 1)
+        found = np.reshape([place[letter] for letter in sequences["list"][i]["p"]], (-1, 2))
+        # caught: even times before the rows; another sequence's probabilities
+        expected = np.vstack([model.predict_proba(one), model.predict_proba(one, at={one.ids[0]: even})])
+        assert np.abs(found - expected).max() <= 0.5 / 63 + 1e-12
+
+
+def test_misfit_is_minus_the_log_likelihood_a_row(levels):
+    model, panel = levels
+    blank = panel.blank(np.arange(panel.offsets[4], panel.offsets[5] - 1))  # one value left in the fifth
+    blank = blank.blank(np.arange(panel.offsets[6], panel.offsets[7]))  # none in the seventh
+    records = make_content(model, blank)["sequences"]["list"]
+    for i, n in ((0, 10), (4, 1)):
+        assert records[i]["m"] == pytest.approx(-model.log_likelihood(blank.select([i])) / n, rel=1e-3)
+    assert records[6]["m"] is None
+    assert records[6]["x"][0] == [None] * 10
+
+
+def test_errors_stand_beside_the_simple_rules(levels):
+    model, panel = levels
+    bins = [2.5]
+    errors = make_content(model, panel, held_out=0.3, bins=bins, random_state=4)["overview"]["errors"]
+    masked, truth = jm.hold_out(panel, 0.3, random_state=4)
+    rivals = [jm.JumpMeans(2), CarriedForward(), Interpolation(), MostCommon(bins=bins)]
+    expected = [jm.reconstruction_error(r.fit(masked).predict_value(masked), truth, bins=bins) for r in rivals]
+    assert [row["error"] for row in errors["tables"][0]["rows"]] == pytest.approx(expected)
+    assert errors["tables"][0]["measure"] == "wrong" and errors["rows"] == 75
+    plain = make_content(model, panel, held_out=0.3, random_state=4)["overview"]["errors"]["tables"][0]
+    guess = CarriedForward().fit(masked).predict_value(masked)
+    assert plain["measure"] == "mae"
+    # caught: the model scored on rows that its fit had seen
+    blind, told = (jm.JumpMeans(2).fit(seen).predict_value(masked) for seen in (masked, panel))
+    scores = [jm.reconstruction_error(x, truth, measure="mae") for x in (blind, told)]
+    assert plain["rows"][0]["error"] == pytest.approx(scores[0], rel=1e-9) and scores[0] != pytest.approx(scores[1])
+    assert plain["rows"][1]["error"] == pytest.approx(jm.reconstruction_error(guess, truth, measure="mae"))
+    off = np.abs(guess[truth.rows] - truth.values) - plain["rows"][1]["error"]
+    clustered = math.sqrt(sum(off[truth.ids == id].sum() ** 2 for id in np.unique(truth.ids))) / len(off)
+    assert plain["rows"][1]["half"] == pytest.approx(1.96 * clustered)
+
+
+def test_verdict_names_the_simple_rule_that_wins(levels):
+    model, panel = levels
+    worse = {"JumpMeans": 0.3, "interpolation": 0.2}
+    better = {"JumpMeans": 0.1, "interpolation": 0.2}
+    verdicts = [
+        make_content(model, panel, held_out=e)["overview"]["errors"]["tables"][0]["verdict"] for e in (worse, better)
+    ]
+    assert verdicts[0].startswith("A simple rule, interpolation, errs less")
+    assert verdicts[1] == "The model errs less than the best simple rule, interpolation."
+
+
+def test_history_is_the_objective_by_term(levels):
+    model, panel = levels
+    history = make_content(model, panel)["overview"]["history"]
+    values = {term["name"]: term["values"] for term in history["terms"]}
+    assert values["objective"] == pytest.approx(model.objective_history_, rel=1e-6)
+    assert values["observations"][-1] == pytest.approx(model.cost_.observations, rel=1e-6)
+    assert len(model.cost_history_) == len(history["iterations"])
+
+
+def test_few_sequences_are_kept_where_there_is_no_room(levels):
+    model, panel = levels
+    paths = model.decode(panel)
+    sizes = []
+    for room in (100_000, 8_000, 3_000):
+        found = browse(model, panel, paths, room)
+        sizes.append((found["grid"], len(found["list"])))
+        assert len(json.dumps(found["list"], separators=(",", ":"))) <= room + 2
+    # caught: sequences dropped before the band is made coarser
+    assert sizes[0] == (GRIDS[0], 25)
+    assert sizes[1][0] < GRIDS[0] and sizes[2][0] == GRIDS[-1] and 1 <= sizes[2][1] < 25
+
+
+def test_of_a_long_sequence_the_beginning_is_kept():
+    n = MOST_ROWS + 500
+    panel = jm.Panel.from_arrays(np.arange(n), np.random.default_rng(0).normal(size=n), np.zeros(n, int))
+    model = jm.JumpMeans.from_process(LEVELS)
+    sequences = make_content(model, panel)["sequences"]
+    record = sequences["list"][0]
+    assert len(record["t"]) == MOST_ROWS and sequences["cut"] == 1
+    assert record["z"] * sequences["tick"] == pytest.approx(MOST_ROWS - 1)
+
+
+def test_dates_keep_minutes():
+    times = np.array(["2024-03-01T08:30", "2024-03-05T23:59", "2024-04-01T00:01"], dtype="datetime64[ns]")
+    panel = jm.Panel.from_arrays(times, ["a", "b", "a"], ids=[1, 1, 1])
+    process = jm.Process([0.1, 0.1], [[0, 1], [1, 0]], states=["a", "b"])
+    content = make_content(jm.JumpMeans.from_process(process), panel)
+    record = content["sequences"]["list"][0]
+    origin = np.datetime64(content["time"]["origin"], "ms")
+    minutes = np.rint(decoded(content, record, "t") * 1440).astype(int)
+    assert (origin + minutes.astype("timedelta64[m]")).astype("datetime64[m]").tolist() == (
+        times.astype("datetime64[m]").tolist()
+    )
+    assert content["time"]["unit"] == "days"
+
+
+def test_samplers_have_intervals_and_others_take_them(levels):
+    model, panel = levels
+    gibbs = Gibbs(2, emission="gaussian", n_samples=20, burn_in=10, random_state=0).fit(panel.select(range(8)))
+    content = make_content(gibbs, panel.select(range(8)))
+    low, high = np.quantile(1 / gibbs.samples_.rates, [0.05, 0.95], axis=0)
+    assert np.array([s["interval"] for s in content["states"]]) == pytest.approx(
+        np.column_stack([low, high, [0.9, 0.9]])
+    )
+
+    class Bounds:
+        low, high, level = model.process_.sojourn(), np.array([[10.0], [20.0]]), 0.8
+
+    assert make_content(model, panel, dwell_interval=Bounds)["states"][1]["interval"][1:] == [20, 0.8]
+    assert make_content(model, panel)["states"][1]["interval"] is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda panel: jm.InfiniteJumpMeans().fit(panel),
+        lambda panel: EM(2, emission="gaussian").fit(panel),
+        lambda panel: MLTrajectory(LEVELS, max_jumps_per_gap=1).fit(panel),
+        lambda panel: jm.JumpMeans.from_process(LEVELS),
+    ],
+    ids=["infinite", "EM", "most likely", "given"],
+)
+def test_every_model_of_a_process_has_a_report(make, levels):
+    panel = levels[1]
+    model = make(panel)
+    content = make_content(model, panel, held_out=0.3)
+    json.dumps(content, allow_nan=False)
+    assert len(content["sequences"]["list"]) == 25
+    assert content["overview"]["errors"]["tables"][0]["rows"][0]["name"] == type(model).__name__
+    assert sum(state["share"] for state in content["states"]) == pytest.approx(1)
+
+
+def test_a_model_without_posterior_has_no_band(levels):
+    model, panel = levels
+
+    class Paths:
+        process_, decode, get_params = model.process_, model.decode, model.get_params
+
+    content = make_content(Paths(), panel)
+    assert {record["p"] for record in content["sequences"]["list"]} == {None}
+
+
+def test_several_columns_of_mixed_kinds():
+    emission = [jm.emissions.Gaussian([0, 5], sds=1), jm.emissions.Categorical([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"])]
+    process = jm.Process([0.2, 0.3], [[0, 1], [1, 0]], emission=emission)
+    panel, _ = jm.simulate(process, 6, 5)
+    number, symbol = make_content(jm.JumpMeans.from_process(process), panel)["columns"]
+    assert number["levels"] == [0, 5] and number["ticks"] is None
+    assert symbol["levels"] == [0, 1]
+    assert [(key, name) for key, _, name in symbol["values"]] == [(0, "no"), (1, "yes")]
+    assert all(height < 0 for _, height, _ in symbol["values"])  # symbols below the states
+
+
+def test_warnings_are_passed_on_and_added(levels):
+    panel = levels[1]
+    process = jm.Process([0.2, 0.3, 0.1], np.ones((3, 3)) / 2 - np.eye(3) / 2, states=["a", "b", "c"])
+    seen = jm.Panel.from_arrays([0, 1], ["a", "b"], ids=[1, 1])
+    own = make_content(jm.JumpMeans.from_process(process), seen, warnings=["mind the gap"])["overview"]["warnings"]
+    assert own == ["mind the gap", "No path visits 1 state: c."]
+    with pytest.warns(UserWarning, match="still falls"):
+        short = jm.JumpMeans(2, max_iter=1, refine=0).fit(panel)
+    assert any("not converged" in warning for warning in make_content(short, panel)["overview"]["warnings"])
+
+
+@pytest.mark.parametrize("model", [jm.JumpMeans(2), CarriedForward()])
+def test_a_model_without_states_is_refused(model, levels):
+    with pytest.raises(ValueError, match=r"model must be fitted and have a process_, got \w+; call fit"):
+        make_content(model, levels[1])
+
+
+@pytest.mark.parametrize("held_out", [0, 1.5, "half", {}, {"a": "b"}, True])
+def test_wrong_hold_outs_are_refused(held_out, levels):
+    with pytest.raises(ValueError, match=r"held_out must (be None, a share|give a number)"):
+        make_content(*levels, held_out=held_out)
+
+
+def test_wrong_intervals_are_refused(levels):
+    with pytest.raises(ValueError, match=r"dwell_interval must have low and high for each of the 2 states"):
+        make_content(*levels, dwell_interval=(1, 2))
+
+
+def test_verdict_reckons_with_chance():
+    from jumpmeans.report.rivals import _verdict
+
+    rows = [{"name": "m", "error": 0.3}, {"name": "r", "error": 0.2}]
+    own, rival = np.zeros(20), np.zeros(20)
+    own[:6], rival[6:10] = 1.0, 1.0
+    # caught: rows of one sequence taken for so many witnesses
+    assert _verdict(rows, [own, rival], np.repeat(np.arange(4), 5)).startswith("The model and the best simple rule, r,")
+    assert _verdict(rows, [np.full(20, 0.3), np.full(20, 0.2)], np.arange(20)).startswith("A simple rule, r, errs less")
