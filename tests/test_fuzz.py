@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
@@ -98,6 +98,8 @@ def test_readings(arguments):
     try_all(arguments, [jm.JumpMeans(2, max_iter=20), jm.comparators.EM(2, max_iter=20)])
 
 
+# a state of one value: its scale is the least there is, and squares overflowed
+@example((np.array([1.0, 2.0]), np.array([362.3, 56535.1], dtype=object), np.array([0, 0]), {}), "student")
 @settings(max_examples=20)
 @given(panels("positive"), st.sampled_from(["lognormal", "exponential", "student", "laplace"]))
 def test_positive_readings(arguments, family):
