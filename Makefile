@@ -4,7 +4,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PYTHON ?= python3
 
-.PHONY: demo test test-slow test-lowest lint bench reproduce reproduce-quick weekly lock recompile clean
+.PHONY: demo test test-slow test-lowest dist lint bench reproduce reproduce-quick weekly lock recompile clean
 
 demo: $(STAMP)
 	$(PY) examples/demo.py demo
@@ -27,6 +27,10 @@ $(LOWEST)/.installed: pyproject.toml requirements.lowest
 	$(LOWEST_PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install -q -c requirements.lowest -e '.[all]' polars pytest pytest-xdist hypothesis
 	@touch $@
+
+# Wheel and source archive, each installed into an empty environment and used there.
+dist: $(STAMP)
+	rm -rf dist && $(PY) -m build -q --outdir dist . && $(PY) tests/install.py dist/*.whl dist/*.tar.gz
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check src tests benchmarks experiments examples
