@@ -56,6 +56,7 @@ autosummary_imported_members = False
 numpydoc_show_class_members = False
 numpydoc_validation_checks: set[str] = set()
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 python_maximum_signature_line_length = 100
 
 sphinx_gallery_conf = {
