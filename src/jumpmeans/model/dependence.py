@@ -35,7 +35,7 @@ def no_effects(
     `broken` is the panel as `laid_out` gives it. Coefficients go `by` "move": each move its own; or by "state": all
     moves out of a state share them. Moves that `equal` ties share theirs, known rates depend on nothing.
     """
-    if structure is None or (structure.covariates is None and structure.breaks is None):
+    if structure is None or not structure.depends:
         return None
     breaks = read_breaks(structure.breaks)
     if broken.covariates is None:

@@ -77,6 +77,11 @@ class Structure:
     covariates: Any = None
     breaks: Any = None
 
+    @property
+    def depends(self) -> bool:
+        """Whether any rate depends on covariates or on time."""
+        return self.covariates is not None or self.breaks is not None
+
     def allowed_moves(self, states: AnyArray) -> Bools:
         """(M, M) moves that may happen between the given states, diagonal False."""
         return self.constraints(states).moves
