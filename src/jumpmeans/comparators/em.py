@@ -24,6 +24,8 @@ from ..fit.setup import check_distinct, constrain, states_and_emission, typical_
 from ..fit.start import given_process, named_emission, start_emission
 from ..history import History
 from ..model.constraints import split
+from ..model.dependence import Laid, depend, lay_out
+from ..model.effects import Effects
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
@@ -161,13 +163,14 @@ class EM(ReadOut):
         x = blank.encode(panel)
         if given is None:
             check_distinct(panel, blank, x)
-        constraints, blank = constrain(self.structure, labels, blank, panel)
+        constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         moves = constraints.moves
-        task = Task.of(Sequences.of(get_engine(self.engine), panel, x, labels), constraints, blank, x, panel)
+        laid = depend(self.structure, panel, labels, constraints)
+        task = Task.of(self._held(laid, blank, x, labels), constraints, blank, x, panel)
         climbs = []
         for k in range(1 if given is not None or blank.is_direct else self.n_init):
             if given is not None:
-                start = opened(replace(given, emission=blank), constraints, typical_gap(panel))
+                start = opened(with_effects(given, laid.effects, blank), constraints, typical_gap(panel))
             else:
                 emission = hidden_start(
                     blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None
@@ -176,8 +179,8 @@ class EM(ReadOut):
                 rates, P = np.asarray(moves.any(axis=1) / typical_gap(panel)), uniform_rows(moves)
                 if constraints.binds:
                     rates, P = split(constraints.imposed(rates[:, None] * P), P)
-                start = Process(rates, P, constraints.initial, emission, labels)  # type: ignore[arg-type]
-            with explained(panel, "the allowed moves"):
+                start = Process(rates, P, constraints.initial, emission, labels, laid.effects)  # type: ignore[arg-type]
+            with explained(laid.panel, "the allowed moves"):
                 climbs.append(climb(task, start, self.max_iter, self.tol, self.accelerate))
         with all_at_once(self) as new:
             new._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, task.shortest_gap)
@@ -237,11 +240,16 @@ class EM(ReadOut):
         emission = process.emission.with_pseudo_count(0.0)
         x = emission.encode(panel)
         constraints = (self.structure or Structure()).constraints(process.states)
-        sequences = Sequences.of(get_engine(self.engine), panel, x, process.states)
-        task = Task.of(sequences, constraints, emission, x, panel)
-        with explained(panel, "the fitted process"):
+        laid = lay_out(process, panel)
+        task = Task.of(self._held(laid, emission, x, process.states), constraints, emission, x, panel)
+        with explained(laid.panel, "the fitted process"):
             found = observed_information(task, replace(process, emission=emission))
         return Sureness(self, found)
+
+    def _held(self, laid: Laid, emission: Record, x: Floats, labels: NDArray[Any]) -> Sequences:
+        """The sequences of a panel, with blank rows where rates change; x (n, D) are the values of its own rows."""
+        wide = x if laid.panel.n_observations == len(x) else emission.encode(laid.panel)
+        return Sequences.of(get_engine(self.engine), laid.panel, wide, labels, laid.z)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         # with a structure, states have a meaning of their own, and their order is kept
@@ -252,6 +260,21 @@ class EM(ReadOut):
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
+
+
+def with_effects(process: Process, effects: Effects | None, emission: Record) -> Process:
+    """A process to start from, its rates as those of a panel depend on covariates; its own effects where they fit.
+
+    The baseline goes with the centres: it is the process at the mean covariates of this panel.
+    """
+    old = process.effects
+    if effects is None or old is None or old.names != effects.names or not np.array_equal(old.number, effects.number):
+        return replace(process, emission=emission, effects=effects)
+    shifted = process.rate_matrices((effects.centres - old.centres)[None])[0]
+    np.fill_diagonal(shifted, 0.0)
+    rates, P = split(shifted, process.transition_probs)
+    moved = replace(effects, coefs=old.coefs)
+    return replace(process, rates=rates, transition_probs=P, emission=emission, effects=moved)
 
 
 def hidden_start(
