@@ -15,7 +15,7 @@ from ..model.process import Process
 from ..model.propagator import Propagator
 from ..model.structure import jumps_needed
 from .block import Block, Dwells
-from .draw import Drawn, begin, draw
+from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
@@ -103,7 +103,7 @@ class Sequences:
 
     def draw(self, paths: Any, process: Process, *, fresh: bool = False) -> tuple[Any, Drawn]:
         """New paths given the parameters, and what follows from them."""
-        paths, parts = self.held.run(draw, paths, process, fresh)
+        paths, parts = self.held.run(draw, paths, Law.of(process), fresh)
         return paths, Drawn.join(parts)
 
     def fetch_paths(self, paths: Any) -> Dwells:
