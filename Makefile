@@ -6,7 +6,7 @@ PYTHON ?= python3
 
 DOCS := build/docs
 
-.PHONY: demo test test-slow test-lowest lint docs docs-links bench reproduce reproduce-quick weekly lock recompile clean
+.PHONY: demo test test-slow test-lowest dist lint docs docs-links bench reproduce reproduce-quick weekly lock recompile clean
 
 demo: $(STAMP)
 	$(PY) examples/demo.py demo
@@ -29,6 +29,10 @@ $(LOWEST)/.installed: pyproject.toml requirements.lowest
 	$(LOWEST_PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install -q -c requirements.lowest -e '.[all]' polars pytest pytest-xdist hypothesis
 	@touch $@
+
+# Wheel and source archive, each installed into an empty environment and used there.
+dist: $(STAMP)
+	rm -rf dist && $(PY) -m build -q --outdir dist . && $(PY) tests/install.py dist/*.whl dist/*.tar.gz
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check src tests benchmarks experiments examples docs
