@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from test_contract import MASKED, REGISTRY
 
 import jumpmeans as jm
 from jumpmeans.plots import plot_trajectory
+from test_contract import MASKED, REGISTRY
 
 WITH_STATES = [name for name, model in REGISTRY.items() if hasattr(model, "plot")]
 

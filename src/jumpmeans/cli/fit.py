@@ -82,7 +82,8 @@ def fit(
     write_run(
         folder / "run.json", file, columns.roles, clock,
         guessed=[*columns.guessed, *guessed], model=_describe(model), seed=options["seed"], held_out=held or None,
-        dwell_interval=to_record(sure), verdict=verdict, warnings=say.warnings, files=written, peak_memory_mb=peak_memory(),
+        dwell_interval=to_record(sure), verdict=verdict, warnings=say.warnings, files=written,
+        peak_memory_mb=peak_memory(),
     )  # fmt: skip
     shown = {name: column for name, column in summary.items() if name != "note"}
     say.table(f"{type(model).__name__} of {Path(file).name}: {len(model.states_)} states", shown)
