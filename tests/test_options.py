@@ -124,7 +124,7 @@ def test_columns_of_frames_are_lists():
 
 def test_a_long_value_is_shown_in_part():
     with pytest.raises(
-        ValueError, match=r"^tol must be a finite number >= 0, got \[0, 0, .*\.\.\. \(list\)\.$"
+        ValueError, match=r"^tol must be 'auto' or a finite number >= 0, got \[0, 0, .*\.\.\. \(list\)\.$"
     ) as error:
         jm.JumpMeans(2, tol=[0] * 10_000).fit(PANEL)
     assert len(str(error.value)) < 300

@@ -169,7 +169,7 @@ class EM(ReadOut):
         x = blank.encode(panel)
         task = Task.of(Sequences.of(engine, panel, x, labels), constraints, blank, x, panel)
         few = start_panel(panel, constraints) if given is None else panel
-        own = blank.encode(few)
+        own = x if few is panel else blank.encode(few)
         run = None
         if given is not None:
             starts = [opened(replace(given, emission=blank), constraints, typical_gap(panel))]

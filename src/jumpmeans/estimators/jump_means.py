@@ -275,7 +275,7 @@ class JumpMeans(JumpModel):
         sequences = Sequences.of(engine, panel, x, labels)
         few = start_panel(panel, constraints) if given is None else panel
         run = sample = None
-        own = blank.encode(few)
+        own = x if few is panel else blank.encode(few)
         if few is not panel and are_distinct(blank, own):
             share = share_of(few, panel)
             sample = Sequences.of(engine, few, own, labels)
