@@ -192,7 +192,7 @@ class EM(ReadOut):
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
-        self.process_, self.states_ = process, process.states
+        self.process_, self.states_, self._seen_ = process, process.states, panel
         self._occupancy_ = Occupancy.of(panel, time, visits)
         self._last_value_ = check_at_fit(self, panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history

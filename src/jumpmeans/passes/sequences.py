@@ -15,7 +15,7 @@ from ..model.process import Process
 from ..model.propagator import Propagator
 from ..model.structure import jumps_needed
 from .block import Block, Dwells
-from .draw import Drawn, begin, draw
+from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
@@ -40,9 +40,11 @@ class Sequences:
     exact: bool = False
 
     @classmethod
-    def of(cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Sequences:
-        """The sequences of a panel whose encoded values are x (n, D); for `labels` see `Block.of`."""
-        return cls.hold(engine, Block.of(panel, x, labels))
+    def of(
+        cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None
+    ) -> Sequences:
+        """The sequences of a panel whose encoded values are x (n, D); for `labels` and `z` see `Block.of`."""
+        return cls.hold(engine, Block.of(panel, x, labels, z))
 
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
@@ -103,7 +105,7 @@ class Sequences:
 
     def draw(self, paths: Any, process: Process, *, fresh: bool = False) -> tuple[Any, Drawn]:
         """New paths given the parameters, and what follows from them."""
-        paths, parts = self.held.run(draw, paths, process, fresh)
+        paths, parts = self.held.run(draw, paths, Law.of(process), fresh)
         return paths, Drawn.join(parts)
 
     def fetch_paths(self, paths: Any) -> Dwells:
