@@ -81,6 +81,10 @@ class Block:
     def __reduce__(self) -> tuple[Any, ...]:  # unpickled arrays are read-only again
         return Block, tuple(getattr(self, field.name) for field in fields(self))
 
+    def __sizeof__(self) -> int:  # what a worker of a cluster plans its memory by
+        parts = (getattr(self, field.name) for field in fields(self))
+        return object.__sizeof__(self) + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
     @classmethod
     def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None) -> Block:
         """All sequences of a panel whose encoded values are x (n, D).
