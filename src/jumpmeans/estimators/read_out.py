@@ -26,9 +26,10 @@ from ..model.dependence import Laid, lay_out
 from ..model.process import Process
 from ..options import Rule, choice
 from ..passes import Dwells, NoPathError, Sequences
-from ..stored import ModelFields, stored
+from ..stored import stored
 from ..stored.kinds import require, require_floats, require_types
 from .answers import ModelAnswers
+from .pictures import Pictured
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -113,7 +114,7 @@ class Occupancy(NamedTuple):
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
 
 
-class ReadOut(ModelFields, ModelAnswers):
+class ReadOut(Pictured, ModelAnswers):
     """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
     # what a trajectory may be asked to be best by
@@ -232,7 +233,7 @@ class ReadOut(ModelFields, ModelAnswers):
 
     def _held_sequences(self, panel: Panel) -> tuple[Laid, Sequences]:
         """A panel as the rates of the process are to be seen in it, and as the engine holds it."""
-        laid, process = lay_out(self.process_, panel), self.process_
+        laid, process = lay_out(self.process_.effects, panel), self.process_
         x = process.emission.encode(laid.panel)
         return laid, Sequences.of(get_engine(self.engine), laid.panel, x, process.states, laid.z)
 

@@ -14,7 +14,6 @@ from ..data.panel import Panel
 from ..errors import PanelError, first_few, nearest
 from .constraints import Constraints
 from .effects import Covariate, Effects
-from .process import Process
 from .structure import Structure, find_state
 
 WORDS = ("all", "shared")
@@ -33,9 +32,8 @@ class Laid(NamedTuple):
     z: Floats | None = None
 
 
-def lay_out(process: Process, panel: Panel) -> Laid:
-    """A panel as the rates of a process are to be seen in it."""
-    effects = process.effects
+def lay_out(effects: Effects | None, panel: Panel) -> Laid:
+    """A panel as rates with these effects are to be seen in it."""
     if effects is None:
         return Laid(panel, np.arange(panel.n_observations))
     broken = _broken(effects.breaks, panel)
