@@ -45,6 +45,8 @@ def to_record(interval: Interval | None) -> dict[str, Any] | None:
 
 def from_record(record: Any, model: Any) -> Interval | None:
     """The interval that `run.json` keeps, if it is one of this model; a bound without a number is infinite."""
+    import numpy as np
+
     from ..data.interval import Interval
 
     if not isinstance(record, Mapping):
@@ -53,5 +55,5 @@ def from_record(record: Any, model: Any) -> Interval | None:
     bounds = [record.get(name) for name in ("low", "high")]
     if any(not isinstance(x, list) or len(x) != len(answer.values) for x in bounds):
         return None
-    low, high = ([[float("inf") if y is None else float(y)] for y in x] for x in bounds)
-    return Interval.of(answer, low, high, float(record["level"]))  # type: ignore[arg-type]
+    low, high = np.array([[np.inf if x is None else x for x in own] for own in bounds if own], np.float64)
+    return Interval.of(answer, low[:, None], high[:, None], float(record["level"]))
