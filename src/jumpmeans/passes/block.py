@@ -81,6 +81,10 @@ class Block:
     def __reduce__(self) -> tuple[Any, ...]:  # unpickled arrays are read-only again
         return Block, tuple(getattr(self, field.name) for field in fields(self))
 
+    def __sizeof__(self) -> int:  # what a worker of a cluster plans its memory by
+        parts = (getattr(self, field.name) for field in fields(self))
+        return object.__sizeof__(self) + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
     @classmethod
     def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None) -> Block:
         """All sequences of a panel whose encoded values are x (n, D).
@@ -129,6 +133,11 @@ class Block:
         return np.asarray(np.isfinite(self.x).any(axis=1))
 
     @cached_property
+    def tells(self) -> Bools:
+        """(n,) whether a row tells of its state, by what it holds or by what it allows."""
+        return self.seen if self.allowed is None else self.seen | ~self.allowed.all(axis=1)
+
+    @cached_property
     def row_kinds(self) -> NDArray[np.int8]:
         """(n,) how each row was seen; a row that opens its window has nothing before it and is a snapshot."""
         kinds = np.full(len(self.tau), SNAPSHOT, np.int8)
@@ -141,9 +150,7 @@ class Block:
     @cached_property
     def holds(self) -> Bools:
         """(n,) whether no jump is moved past a row: it was seen, tells of its state or of a move, or bars a gap."""
-        holds = self.seen
-        if self.allowed is not None:
-            holds = holds | ~self.allowed.all(axis=1)
+        holds = self.tells
         if self.kinds is not None:
             barred = np.append(np.isin(self.row_kinds, (TRANSITION, HELD))[1:], False)
             barred[self.offsets[1:] - 1] = False

@@ -15,7 +15,7 @@ from ..model.process import Process
 from ..model.propagator import Propagator
 from ..model.structure import jumps_needed
 from .block import Block, Dwells
-from .draw import Drawn, begin, draw
+from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
@@ -31,13 +31,14 @@ class Sequences:
     """Blocks held by an engine, and the little that must be known of all of them together.
 
     Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here. `exact` says
-    whether rows tell all that happened; where they show states, there is nothing to guess.
+    whether rows tell all that happened; where they show states, there is nothing to guess. `row_weight`: of all rows.
     """
 
     held: Held
     weights: Floats
     longest_gap: float
     exact: bool = False
+    row_weight: float = 0.0
 
     @classmethod
     def of(
@@ -49,7 +50,8 @@ class Sequences:
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
         """The sequences of one block, cut for the engine."""
-        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact)
+        row_weight = float(block.weights @ np.diff(block.offsets))
+        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact, row_weight)
 
     def no_jumps(self) -> Any:
         """Trajectories to begin with: without jumps."""
@@ -105,7 +107,7 @@ class Sequences:
 
     def draw(self, paths: Any, process: Process, *, fresh: bool = False) -> tuple[Any, Drawn]:
         """New paths given the parameters, and what follows from them."""
-        paths, parts = self.held.run(draw, paths, process, fresh)
+        paths, parts = self.held.run(draw, paths, Law.of(process), fresh)
         return paths, Drawn.join(parts)
 
     def fetch_paths(self, paths: Any) -> Dwells:
