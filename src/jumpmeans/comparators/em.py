@@ -18,6 +18,7 @@ from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
+from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
 from ..fit.information import observed_information
 from ..fit.setup import check_distinct, constrain, states_and_emission, typical_gap
@@ -163,6 +164,8 @@ class EM(ReadOut):
             check_distinct(panel, blank, x)
         constraints, blank = constrain(self.structure, labels, blank, panel)
         moves = constraints.moves
+        warn_of_ends(panel, blank.states_seen(x), labels, moves)
+        warn_of_times(panel, blank.states_seen(x))
         task = Task.of(Sequences.of(get_engine(self.engine), panel, x, labels), constraints, blank, x, panel)
         climbs = []
         for k in range(1 if given is not None or blank.is_direct else self.n_init):
