@@ -19,12 +19,15 @@ from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
+from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless
 from ..fit.information import observed_information
 from ..fit.setup import are_distinct, check_distinct, constrain, start_panel, states_and_emission, typical_gap
 from ..fit.start import given_process, named_emission, start_emission
 from ..history import History
 from ..model.constraints import Constraints, split
+from ..model.dependence import Laid, depend, lay_out
+from ..model.effects import Effects
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
@@ -164,34 +167,45 @@ class EM(ReadOut):
             labels, blank = given.states, given.emission.with_pseudo_count(0.0)
         else:
             labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
-        constraints, blank = constrain(self.structure, labels, blank, panel)
-        engine = get_engine(self.engine)
+        constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         x = blank.encode(panel)
-        task = Task.of(Sequences.of(engine, panel, x, labels), constraints, blank, x, panel)
+        warn_of_ends(panel, blank.states_seen(x), labels, constraints.moves)
+        warn_of_times(panel, blank.states_seen(x))
+        laid = depend(self.structure, panel, labels, constraints)
+        effects = laid.effects
+        task = self._task(laid, constraints, blank, x, panel, labels)
         few = start_panel(panel, constraints) if given is None else panel
         own = x if few is panel else blank.encode(few)
         run = None
         if given is not None:
-            starts = [opened(replace(given, emission=blank), constraints, typical_gap(panel))]
+            starts = [opened(with_effects(given, effects, blank), constraints, typical_gap(panel))]
         elif few is panel or not are_distinct(blank, own):
-            starts = self._starts(panel, x, blank, constraints, labels)
+            starts = self._starts(panel, x, blank, constraints, labels, effects)
         else:
-            sample = Task.of(Sequences.of(engine, few, own, labels), constraints, blank, own, few)
-            with explained(few, WHY):
-                found = self._best_climb(sample, self._starts(few, own, blank, constraints, labels)).end
-            start = opened(loosened(found, sample, own, few), constraints, typical_gap(few))
+            seen = lay_out(effects, few)
+            sample = self._task(seen, constraints, blank, own, few, labels)
+            with explained(seen.panel, WHY):
+                found = self._best_climb(sample, self._starts(few, own, blank, constraints, labels, effects)).end
+            wide = own if seen.panel is few else blank.encode(seen.panel)
+            start = opened(loosened(found, sample, wide, seen.panel), constraints, typical_gap(few))
             # what the sample does not show may be impossible under what it says: then all rows are started from
             with suppress(NoPathError):
                 run = self._best_climb(task, [start])
-            starts = [] if run else self._starts(panel, x, blank, constraints, labels)
-        with explained(panel, WHY):
+            starts = [] if run else self._starts(panel, x, blank, constraints, labels, effects)
+        with explained(laid.panel, WHY):
             run = run or self._best_climb(task, starts)
         with all_at_once(self) as new:
             new._publish(panel, run, labels, task.shortest_gap)
         return self
 
     def _starts(
-        self, panel: Panel, x: Floats, blank: Record, constraints: Constraints, labels: NDArray[Any]
+        self,
+        panel: Panel,
+        x: Floats,
+        blank: Record,
+        constraints: Constraints,
+        labels: NDArray[Any],
+        effects: Effects | None,
     ) -> list[Process]:
         """Processes to start from."""
         check_distinct(panel, blank, x)
@@ -204,7 +218,7 @@ class EM(ReadOut):
         for k in range(1 if blank.is_direct else self.n_init):
             emission = hidden_start(blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None)
             emission = named_emission(emission, x, panel, labels)
-            found.append(Process(rates, P, constraints.initial, emission, labels))  # type: ignore[arg-type]
+            found.append(Process(rates, P, constraints.initial, emission, labels, effects))  # type: ignore[arg-type]
         return found
 
     def _best_climb(self, task: Task, starts: list[Process]) -> Climb:
@@ -266,11 +280,19 @@ class EM(ReadOut):
         emission = process.emission.with_pseudo_count(0.0)
         x = emission.encode(panel)
         constraints = (self.structure or Structure()).constraints(process.states)
-        sequences = Sequences.of(get_engine(self.engine), panel, x, process.states)
-        task = Task.of(sequences, constraints, emission, x, panel)
-        with explained(panel, "the fitted process"):
+        laid = lay_out(process.effects, panel)
+        task = self._task(laid, constraints, emission, x, panel, process.states)
+        with explained(laid.panel, "the fitted process"):
             found = observed_information(task, replace(process, emission=emission))
         return Sureness(self, found)
+
+    def _task(
+        self, laid: Laid, constraints: Constraints, blank: Record, x: Floats, panel: Panel, labels: NDArray[Any]
+    ) -> Task:
+        """The likelihood of a panel whose encoded values are x (n, D), as its rates are to be seen."""
+        wide = x if laid.panel is panel else blank.encode(laid.panel)
+        sequences = Sequences.of(get_engine(self.engine), laid.panel, wide, labels, laid.z)
+        return Task.of(sequences, constraints, blank, x, panel)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         # with a structure, states have a meaning of their own, and their order is kept
@@ -281,6 +303,21 @@ class EM(ReadOut):
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
+
+
+def with_effects(process: Process, effects: Effects | None, emission: Record) -> Process:
+    """A process to start from, its rates as those of a panel depend on covariates; its own effects where they fit.
+
+    The baseline goes with the centres: it is the process at the mean covariates of this panel.
+    """
+    old = process.effects
+    if effects is None or old is None or old.names != effects.names or not np.array_equal(old.number, effects.number):
+        return replace(process, emission=emission, effects=effects)
+    shifted = process.rate_matrices((effects.centres - old.centres)[None])[0]
+    np.fill_diagonal(shifted, 0.0)
+    rates, P = split(shifted, process.transition_probs)
+    moved = replace(effects, coefs=old.coefs)
+    return replace(process, rates=rates, transition_probs=P, emission=emission, effects=moved)
 
 
 def hidden_start(
