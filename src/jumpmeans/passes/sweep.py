@@ -67,7 +67,7 @@ def sweep(
     cost = params.emission.cost(block.x, prices.emission)
     where = sweep_block(
         block.tau, block.holds, block.row_kinds, block.offsets, block.ends, block.weights,
-        admitted(block, cost, prices), params.rates, costs, tuple(search),
+        admitted(block, cost, prices), params.rates[None], costs[None], None, tuple(search),
         *dwells, offsets, states, starts, rows,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
