@@ -108,7 +108,7 @@ class JumpMeans(JumpModel):
     trajectories_ : Trajectories
         Best trajectories under the fitted parameters (those of `process_` after closing EM steps, else those of
         the objective); `decode` of the same panel gives the same.
-    objective_, objective_history_ : float, (n_iter_,)
+    objective_, objective_history_ : float, (sweeps,)
         J at the end and after each sweep; never rises.
     cost_, cost_history_ : Cost, list of Cost
         J by its named terms, at the end and after each sweep.

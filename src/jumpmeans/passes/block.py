@@ -55,8 +55,9 @@ class Block:
         How each row was seen, by the codes of `jumpmeans.kinds`; None: as a snapshot.
     allowed : (n, M), optional
         States that each row allows; None: all that its values do.
-    log_rates : (n, M), optional
-        What covariates add to the logarithm of each rate from a row on; None: nothing.
+    z : (n, K), optional
+        Centred columns of the covariates that rates depend on (`Effects.design`), which hold from a row on; before the
+        first row of a sequence its own. None: rates depend on nothing.
     """
 
     tau: Floats
@@ -67,7 +68,7 @@ class Block:
     first: int = 0
     kinds: NDArray[np.int8] | None = None
     allowed: Bools | None = None
-    log_rates: Floats | None = None
+    z: Floats | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -81,16 +82,17 @@ class Block:
         return Block, tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
-    def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Block:
+    def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None) -> Block:
         """All sequences of a panel whose encoded values are x (n, D).
 
-        `labels` (M,) of the states are needed where states of rows are known.
+        `labels` (M,) of the states are needed where states of rows are known; `z` (n, K) where rates depend on
+        covariates.
         """
         if labels is None and panel.known is not None:
             raise ValueError("labels of the states must be given for a panel with known states, got None.")
         return cls(
             panel.relative_times(), panel.offsets, panel.end_times - panel.start_times, panel.weights, x,
-            kinds=panel.kinds, allowed=None if labels is None else panel.allowed_states(labels),
+            kinds=panel.kinds, allowed=None if labels is None else panel.allowed_states(labels), z=z,
         )  # fmt: skip
 
     def cut(self) -> list[Block]:
@@ -113,7 +115,7 @@ class Block:
             self.first + i,
             None if self.kinds is None else self.kinds[rows],
             None if self.allowed is None else self.allowed[rows],
-            None if self.log_rates is None else self.log_rates[rows],
+            None if self.z is None else self.z[rows],
         )
 
     @property

@@ -40,9 +40,11 @@ class Sequences:
     exact: bool = False
 
     @classmethod
-    def of(cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Sequences:
-        """The sequences of a panel whose encoded values are x (n, D); for `labels` see `Block.of`."""
-        return cls.hold(engine, Block.of(panel, x, labels))
+    def of(
+        cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None
+    ) -> Sequences:
+        """The sequences of a panel whose encoded values are x (n, D); for `labels` and `z` see `Block.of`."""
+        return cls.hold(engine, Block.of(panel, x, labels, z))
 
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
