@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.clock import room_for_clocks, set_course
+from jumpmeans.kernels.clock import Course
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back
 from jumpmeans.kernels.jump_times import place_jumps
 from jumpmeans.kernels.sweep import Task, decode, trajectory_cost
@@ -75,7 +75,7 @@ def task_of(rng, p, seen=None):
     """A problem as the kernels take it."""
     L = len(p.tau)
     lam, pace = base_and_pace(rng, p.rates)
-    course = set_course(pace, p.tau, room_for_clocks(pace, L, len(p.cand_time) + 20 * L))
+    course = Course.of(p.tau, pace, np.array([0, L]), len(p.cand_time) + 20 * L)
     into = np.ascontiguousarray(p.X.transpose(0, 2, 1))
     seen = np.ones(L, bool) if seen is None else seen
     return Task(p.tau, seen, np.zeros(L, np.int8), p.end, p.cost, lam, into, course, p.first_running, False)

@@ -16,8 +16,10 @@ from ..jit import JIT
 
 
 class Course(NamedTuple):
-    """Clocks along one sequence: tau (L,) and pace (L, M) of its rows, the clocks at them (L, M), and room for those at
-    candidates, the end of the window behind the last (n, M).
+    """Clocks along one or more sequences.
+
+    tau (n,), pace (n, M) of the rows and the clocks at them (n, M), 0 at the start of each window; and room for the
+    clocks at the candidates of one sequence, the end of its window behind the last, (candidates + 1, M).
     """
 
     tau: Any
@@ -25,36 +27,33 @@ class Course(NamedTuple):
     at_rows: Any
     at_candidates: Any
 
-
-@njit(**JIT)
-def room_for_clocks(pace, rows, candidates):
-    """Room for the clocks of sequences of so many rows and candidates; None without a pace."""
-    if pace is None:
-        return None
-    M = pace.shape[1]
-    return np.empty((rows, M)), np.empty((candidates + 1, M))
+    @classmethod
+    def of(cls, tau, pace, offsets, candidates):
+        """Clocks of sequences (rows of i: offsets[i]:offsets[i + 1]) of so many candidates at most."""
+        at_rows = np.empty_like(pace)
+        read_rows(tau, pace, offsets, at_rows)
+        return cls(tau, pace, at_rows, np.empty((candidates + 1, pace.shape[1])))
 
 
 @njit(**JIT)
-def set_course(pace, tau, room):
-    """The course of a sequence, of the pace (L, M) of its rows; uses `room_for_clocks`. None without a pace."""
-    if pace is None:
-        return None
-    at_rows = room[0]
-    L, M = pace.shape
-    for s in range(M):
-        at_rows[0, s] = pace[0, s] * tau[0]
-        for row in range(1, L):
-            at_rows[row, s] = at_rows[row - 1, s] + pace[row - 1, s] * (tau[row] - tau[row - 1])
-    return Course(tau, pace, at_rows, room[1])
+def read_rows(tau, pace, offsets, at_rows):
+    """Clocks at all rows (OUT)."""
+    for i in range(offsets.shape[0] - 1):
+        first = offsets[i]
+        for s in range(pace.shape[1]):
+            at_rows[first, s] = pace[first, s] * tau[first]
+            for row in range(first + 1, offsets[i + 1]):
+                at_rows[row, s] = at_rows[row - 1, s] + pace[row - 1, s] * (tau[row] - tau[row - 1])
 
 
 @njit(**JIT)
-def some_rows(table, first, last):
-    """Rows first, ..., last - 1 of a table; None of none."""
-    if table is None:
-        return None
-    return table[first:last]
+def own_course(course, first, last):
+    """Clocks of the sequence of rows first, ..., last - 1."""
+    if course is None:
+        return course
+    return Course(
+        course.tau[first:last], course.pace[first:last], course.at_rows[first:last], course.at_candidates
+    )  # fmt: skip
 
 
 @njit(**JIT)

@@ -13,7 +13,7 @@ from numba import njit
 from ..jit import JIT
 from ..kinds import SNAPSHOT
 from ..model.objective import complete_cost, running_cost
-from .clock import dwell_hours, room_for_clocks, set_candidates, set_course, some_rows
+from .clock import dwell_hours, own_course, set_candidates
 from .decode import QUEUE, SPREAD, best_path, make_room, place_candidates, spread_candidates, trace_back, widen
 from .jump_times import place_jumps
 from .stats import add_trajectory, label_rows
@@ -115,18 +115,18 @@ def one_a_gap(task, spread, rounds, states, starts, rows, room, work):
 
 
 @njit(**JIT)
-def own_jumps(into, pace, i, first, last):
+def own_jumps(into, course, i, first, last):
     """The costs of jumps (1 or L, M, M) of sequence i, whose rows are first, ..., last - 1."""
     if into.shape[0] == 1:
         return into
-    if pace is None:
+    if course is None:
         return into[i : i + 1]
     return into[first:last]
 
 
 @njit(**JIT)
 def sweep_block(
-    tau, seen, kinds, offsets, ends, weights, cost, lam, X, pace, search,
+    tau, seen, kinds, offsets, ends, weights, cost, lam, X, course, search,
     old_offsets, old_states, old_starts, old_rows,
     dwell_offsets, states, starts, rows,
     row_states, exits, time, log_time, jumps, run_state, run_time,
@@ -141,8 +141,8 @@ def sweep_block(
     ends, weights : (S,) window lengths and sequence weights
     cost : (n, M) as in `best_path`; lam : (1 or S, M) rates, for all sequences or for each
     X : (1, S or n, M, M) cost of a jump from each state (row) into each, for all or each sequence, or from each row on
-    pace : (n, M) what multiplies the rates from each row on; None where they do not vary within sequences, and only
-        then may there be costs of jumps for each sequence
+    course : `clock.Course` of all rows; None where rates do not vary within sequences, and only then may there be costs
+        of jumps for each sequence
     search : (6,) int: base, per_gap, beam, first_running, rounds, free_end. One round is a sweep of a fit; more are a
         search for what is published
     old_offsets (S + 1,), old_states, old_starts, old_rows : current dwells
@@ -170,7 +170,6 @@ def sweep_block(
         most = max(most, 1 + per_gap * own + pinned)
     room = make_room(max(most, SPREAD * gaps) if rounds > 1 else most, M, QUEUE)
     into = X.transpose(0, 2, 1).copy()
-    clocks = room_for_clocks(pace, gaps, most if rounds == 1 else max(most, SPREAD * gaps))
     work = np.empty((8, most))
     states_i, starts_i, rows_i = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32)
     other_states, other_starts, other_rows = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32)
@@ -178,10 +177,10 @@ def sweep_block(
     at = 0
     for i in range(S):
         first, last = offsets[i], offsets[i + 1]
-        course = set_course(some_rows(pace, first, last), tau[first:last], clocks)
         task = Task(
             tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last],
-            lam[min(i, lam.shape[0] - 1)], own_jumps(into, pace, i, first, last), course, first_running, free_end,
+            lam[min(i, lam.shape[0] - 1)], own_jumps(into, course, i, first, last), own_course(course, first, last),
+            first_running, free_end,
         )  # fmt: skip
         a = old_offsets[i]
         n = old_offsets[i + 1] - a

@@ -150,6 +150,22 @@ class Block:
             holds = holds | (self.row_kinds != SNAPSHOT) | barred
         return holds
 
+    @cached_property
+    def turns(self) -> Bools:
+        """(n, K) whether a covariate changes at a row from what it was at the row before, of the same sequence."""
+        assert self.z is not None
+        turns = np.zeros(self.z.shape, dtype=bool)
+        turns[1:] = self.z[1:] != self.z[:-1]
+        turns[self.offsets[:-1]] = False
+        return turns
+
+    @cached_property
+    def patterns(self) -> tuple[Floats, Ints]:
+        """Distinct rows (Z, K) of the covariates, and which of them each row (n,) has."""
+        assert self.z is not None
+        distinct, place = np.unique(self.z, axis=0, return_inverse=True)
+        return distinct, place.reshape(-1)
+
     @property
     def is_exact(self) -> bool:
         """Whether rows with values tell all of every window, to its end: what was seen held until the next of them."""
