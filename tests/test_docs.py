@@ -56,7 +56,7 @@ def test_the_page_on_structure_runs():
     code = "".join(part.split("```")[0] for part in (ROOT / "docs/structure.md").read_text().split("```python\n")[1:])
     names: dict = {}
     exec(compile(code, "docs/structure.md", "exec"), names)
-    assert names["model"].process_.rates[2] == 0
+    assert names["model"].emission_.columns[0].probs[0, 2] == 0
 
 
 @pytest.mark.parametrize(("page", "least"), [("answers", 20), ("intervals", 9), ("online", 9)])

@@ -67,7 +67,7 @@ class Gibbs(SampledReadOut):
     init : "data" or "noise"
         Emission at the start: from a clustering of the observations, or nearly equal states. The rates start at
         one jump per typical gap, P and π uniform, and possible jumps at the observation times.
-    engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
         The number of threads never changes a draw.
     random_state : int, Generator or None
 
@@ -182,7 +182,7 @@ class Gibbs(SampledReadOut):
             orders = new._publish_samples(draws, labels, constraints.binds, panel.known is not None)
             dwells = sequences.fetch_paths(chains[0].paths)
             dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
-            new.trajectories_ = publish_first(panel, dwells, copies, labels)
+            new.trajectories_, new._seen_ = publish_first(panel, dwells, copies, labels), panel
         return self
 
     def _run(self, priors: Priors, chains: list[Chain]) -> list[Draw]:

@@ -15,6 +15,7 @@ from ..kinds import HELD, SNAPSHOT, TRANSITION
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
+    from .varying import Gaps
 
 # Rows of a block: enough blocks for all cores, blocks large enough to be worth a call.
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
@@ -81,6 +82,10 @@ class Block:
     def __reduce__(self) -> tuple[Any, ...]:  # unpickled arrays are read-only again
         return Block, tuple(getattr(self, field.name) for field in fields(self))
 
+    def __sizeof__(self) -> int:  # what a worker of a cluster plans its memory by
+        parts = (getattr(self, field.name) for field in fields(self))
+        return object.__sizeof__(self) + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
     @classmethod
     def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None) -> Block:
         """All sequences of a panel whose encoded values are x (n, D).
@@ -129,6 +134,11 @@ class Block:
         return np.asarray(np.isfinite(self.x).any(axis=1))
 
     @cached_property
+    def tells(self) -> Bools:
+        """(n,) whether a row tells of its state, by what it holds or by what it allows."""
+        return self.seen if self.allowed is None else self.seen | ~self.allowed.all(axis=1)
+
+    @cached_property
     def row_kinds(self) -> NDArray[np.int8]:
         """(n,) how each row was seen; a row that opens its window has nothing before it and is a snapshot."""
         kinds = np.full(len(self.tau), SNAPSHOT, np.int8)
@@ -141,9 +151,7 @@ class Block:
     @cached_property
     def holds(self) -> Bools:
         """(n,) whether no jump is moved past a row: it was seen, tells of its state or of a move, or bars a gap."""
-        holds = self.seen
-        if self.allowed is not None:
-            holds = holds | ~self.allowed.all(axis=1)
+        holds = self.tells
         if self.kinds is not None:
             barred = np.append(np.isin(self.row_kinds, (TRANSITION, HELD))[1:], False)
             barred[self.offsets[1:] - 1] = False
@@ -162,9 +170,23 @@ class Block:
     @cached_property
     def patterns(self) -> tuple[Floats, Ints]:
         """Distinct rows (Z, K) of the covariates, and which of them each row (n,) has."""
-        assert self.z is not None
-        distinct, place = np.unique(self.z, axis=0, return_inverse=True)
-        return distinct, place.reshape(-1)
+        z = self.z
+        assert z is not None
+        if z.shape[1] == 0:
+            return z[:1], np.zeros(len(z), np.int64)
+        order = np.lexsort(z.T)
+        new = np.ones(len(z), dtype=bool)
+        new[1:] = (np.diff(z[order], axis=0) != 0).any(axis=1)
+        codes = np.empty(len(z), np.int64)
+        codes[order] = np.cumsum(new) - 1
+        return np.ascontiguousarray(z[order][new]), codes
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """The gaps by rates and length, where rates depend on covariates."""
+        from .varying import Gaps
+
+        return Gaps.of(self)
 
     @property
     def is_exact(self) -> bool:
