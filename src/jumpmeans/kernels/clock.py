@@ -28,7 +28,7 @@ class Course(NamedTuple):
     at_candidates: Any
 
     @classmethod
-    def of(cls, tau, pace, offsets, candidates):
+    def of(cls, tau: Any, pace: Any, offsets: Any, candidates: int) -> "Course":
         """Clocks of sequences (rows of i: offsets[i]:offsets[i + 1]) of so many candidates at most."""
         at_rows = np.empty_like(pace)
         read_rows(tau, pace, offsets, at_rows)
