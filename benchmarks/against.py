@@ -17,6 +17,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+# What sweeps alone take is the difference of two fits.
+FEW, MANY = 2, 12
+SMALL, LARGE = "500 x 15 rows, 3 states", "5,000 x 20 rows, 5 states"
 RESULTS = ROOT / "benchmarks/results/against.json"
 
 
@@ -42,12 +45,17 @@ def tasks():
     large = simulated(5, jm.emissions.Gaussian(4.0 * np.arange(5), 1.0), 5000, 20)
     labels = simulated(10, None, 500, 20)
     icu, edss = jm.datasets.load_icu_pressure(), jm.datasets.load_edss()
-    sweeps = {"max_iter": 10, "tol": 1e-300, "refine": 0, **one}
+
+    def sweeps(panel, M, n):
+        return lambda: jm.JumpMeans(M, max_iter=n, tol=1e-300, refine=0, **one).fit(panel)
+
     return {
         "Gibbs, 2,000 readings": lambda: Gibbs(3, emission="gaussian", **one).fit(normal),
         "Gibbs, 2,000 symbols": lambda: Gibbs(3, emission="categorical", **one).fit(symbols),
-        "JumpMeans, 10 sweeps, 500 x 15 rows, 3 states": lambda: jm.JumpMeans(3, **sweeps).fit(small),
-        "JumpMeans, 10 sweeps, 5,000 x 20 rows, 5 states": lambda: jm.JumpMeans(5, **sweeps).fit(large),
+        f"{FEW} sweeps and the rest of a fit, {SMALL}": sweeps(small, 3, FEW),
+        f"{MANY} sweeps and the rest of a fit, {SMALL}": sweeps(small, 3, MANY),
+        f"{FEW} sweeps and the rest of a fit, {LARGE}": sweeps(large, 5, FEW),
+        f"{MANY} sweeps and the rest of a fit, {LARGE}": sweeps(large, 5, MANY),
         "JumpMeans, 10 labels, 500 x 20 rows": lambda: jm.JumpMeans(emission="direct", **one).fit(labels),
         "JumpMeans, ICU, 6 states": lambda: jm.JumpMeans(6, **one).fit(icu),
         "InfiniteJumpMeans, ICU": lambda: jm.InfiniteJumpMeans(**one).fit(icu),
@@ -82,6 +90,12 @@ def start(tree: Path) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+def ratio(name: str, before: float, after: float) -> dict[str, float]:
+    """A row of the table, which is printed too."""
+    print(f"{name:<60}{before:>9.3f}{after:>9.3f}{after / before:>7.2f}", flush=True)
+    return {"before": before, "after": after, "ratio": after / before}
+
+
 def compare(earlier: Path, rounds: int) -> dict[str, dict[str, float]]:
     """Least CPU seconds of each task in the earlier tree and in this one, in turns."""
     trees = {"before": start(earlier), "after": start(ROOT)}
@@ -94,9 +108,11 @@ def compare(earlier: Path, rounds: int) -> dict[str, dict[str, float]]:
                 tree.stdin.write(f"{name}\n")
                 tree.stdin.flush()
                 took[which].append(float(tree.stdout.readline()))
-        before, after = (min(took[which]) for which in trees)
-        found[name] = {"before": before, "after": after, "ratio": after / before}
-        print(f"{name:<50}{before:>9.3f}{after:>9.3f}{after / before:>7.2f}", flush=True)
+        found[name] = ratio(name, *(min(took[which]) for which in trees))
+    for size in (SMALL, LARGE):
+        few, many = (found[f"{n} sweeps and the rest of a fit, {size}"] for n in (FEW, MANY))
+        name = f"{MANY - FEW} sweeps alone, {size}"
+        found[name] = ratio(name, *(many[which] - few[which] for which in trees))
     for tree in trees.values():
         tree.stdin.close()
         tree.wait()
@@ -114,7 +130,7 @@ def main() -> None:
         serve()
         return
     git = ["git", "-C", str(ROOT)]
-    print(f"{'CPU seconds':<50}{'before':>9}{'after':>9}{'ratio':>7}")
+    print(f"{'CPU seconds':<60}{'before':>9}{'after':>9}{'ratio':>7}")
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(options.earlier)
         if checked_out := not (tree / "src").is_dir():
