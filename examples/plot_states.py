@@ -2,7 +2,7 @@
 The states of a model
 =====================
 
-Left: the level of each state and the share of time spent in it. Right: which state follows which.
+Which state follows which: a row for each state, with its level and its mean dwell, a column for what comes next.
 """
 
 import jumpmeans as jm
