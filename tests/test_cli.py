@@ -121,9 +121,9 @@ def test_how_rows_were_seen(run):
                 f"{who},{when + 0.1 * who:.1f},{state},{'entry' if state == 'dead' else ''},{3 + 0.1 * who:.1f}"
             )
     Path("v.csv").write_text("\n".join(rows))
-    more = ["--end", "until", "--set", "alive=well,ill", "--absorbing", "dead", "--no-report", "--option", "refine=2"]
+    more = ["--end", "until", "--set", "alive=well,ill", "--no-report", "--option", "refine=2"]
     code, _, err = run("fit", "v.csv", *more)
-    assert code == 0 and "guessed: --kind kind" in err, err
+    assert code == 0 and "guessed: --kind kind" in err and "guessed: --absorbing dead (its rows" in err, err
     panel = jm.read_panel("v.csv", kind="kind", end="until", sets={"alive": ["well", "ill"]})
     model = jm.JumpMeans(emission="direct", structure=jm.Structure(absorbing=["dead"]), refine=2).fit(panel)
     np.testing.assert_array_equal(jm.load("v-fit/model.jm").process_.rate_matrix, model.process_.rate_matrix)

@@ -19,6 +19,7 @@ from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
+from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless
 from ..fit.information import observed_information
 from ..fit.setup import are_distinct, check_distinct, constrain, start_panel, states_and_emission, typical_gap
@@ -168,6 +169,8 @@ class EM(ReadOut):
             labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
         constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         x = blank.encode(panel)
+        warn_of_ends(panel, blank.states_seen(x), labels, constraints.moves)
+        warn_of_times(panel, blank.states_seen(x))
         laid = depend(self.structure, panel, labels, constraints)
         effects = laid.effects
         task = self._task(laid, constraints, blank, x, panel, labels)
