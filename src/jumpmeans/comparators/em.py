@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -18,9 +18,10 @@ from ..emissions import Family, Record
 from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
+from ..estimators.ratios import hazard_ratios, require_effects
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
 from ..fit.advice import warn_of_ends, warn_of_times
-from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless
+from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless, warn_if_unbounded
 from ..fit.information import observed_information
 from ..fit.setup import are_distinct, check_distinct, constrain, start_panel, states_and_emission, typical_gap
 from ..fit.start import given_process, named_emission, start_emission
@@ -195,7 +196,7 @@ class EM(ReadOut):
         with explained(laid.panel, WHY):
             run = run or self._best_climb(task, starts)
         with all_at_once(self) as new:
-            new._publish(panel, run, labels, task.shortest_gap)
+            new._publish(panel, run, labels, task.shortest_gap, laid.z)
         return self
 
     def _starts(
@@ -226,7 +227,7 @@ class EM(ReadOut):
         climbs = [climb(task, start, self.max_iter, self.tol, self.accelerate) for start in starts]
         return max(climbs, key=lambda run: run.end.log_lik)
 
-    def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float) -> None:
+    def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float, z: Floats | None) -> None:
         process, expected = run.end.process, run.end.expected
         time, jumps = np.diag(expected.integrals), process.rate_matrix * expected.integrals
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
@@ -240,7 +241,7 @@ class EM(ReadOut):
         self._last_value_ = check_at_fit(self, panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
-        if warn_if_endless(process, shortest):
+        if warn_if_endless(process, shortest) or warn_if_unbounded(process, z):
             self.converged_ = False
         elif not run.converged:
             warnings.warn(
@@ -285,6 +286,45 @@ class EM(ReadOut):
         with explained(laid.panel, "the fitted process"):
             found = observed_information(task, replace(process, emission=emission))
         return Sureness(self, found)
+
+    def hazard_ratios(
+        self, panel: Any = None, level: float = 0.95, per: Mapping[str, float] | None = None, backend: str | None = None
+    ) -> Any:
+        """What covariates do to the rates: hazard ratios with intervals, from the observed information.
+
+        Parameters
+        ----------
+        panel : Panel or frame, optional
+            The one that the model was fitted to; it may be left out until the model is saved and read again.
+        level : float
+        per : {covariate: step}, optional
+            Steps that ratios are for, ``{"age": 10}``; 1 by default. For categories, against the first of them.
+        backend : "pandas", "polars" or "pyarrow", optional
+            As in `Table.to_frame`.
+
+        Returns
+        -------
+        frame
+            Columns covariate, from, to, hazard_ratio, se_log (standard error of its logarithm), low and high; 0 and
+            infinity where too few moves tell of it.
+
+        Notes
+        -----
+        `jm.bootstrap` gives intervals that lean on no theory:
+        ``jm.bootstrap(model, panel).interval(lambda m: np.exp(m.process_.effects.coefs))``.
+        """
+        process = self._fitted()
+        require_effects(process)
+        panel = vars(self).get("_seen_") if panel is None else panel
+        if panel is None:
+            raise ValueError("panel must be given to a model that was read from a file, got None.")
+        sure = self.information(panel)
+
+        def coefs(model: Any) -> Floats:
+            return np.asarray(model.process_.effects.coefs)
+
+        found, se = sure.interval(coefs, level, scale="plain"), sure.standard_error(coefs)
+        return hazard_ratios(process, found, se, per, backend or self._occupancy_.backend)
 
     def _task(
         self, laid: Laid, constraints: Constraints, blank: Record, x: Floats, panel: Panel, labels: NDArray[Any]
