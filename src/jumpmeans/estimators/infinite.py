@@ -15,7 +15,8 @@ from ..engines import get_engine
 from ..errors import PanelError
 from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.births import Rules, Step, search_states
-from ..fit.descent import Descent, Model, descend
+from ..fit.descent import Descent, Model, descend, descend_with_spread
+from ..fit.levels import at_own_level, begin_levels
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     are_auto,
@@ -35,6 +36,7 @@ from ..fit.setup import (
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
 from ..model.constraints import Constraints
+from ..model.levels import Levels
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.structure import Structure
@@ -98,6 +100,11 @@ class InfiniteJumpMeans(JumpModel):
         Moves that may happen, for directly observed states.
     engine, max_iter, tol, random_state, jumps_per_gap, search, first_dwell, refine
         As in `JumpMeans`.
+    offsets : "sequence", "group" or None
+        Whether people differ in level: x = μ_s + b + noise, an offset b in every gaussian (and, by its logarithms,
+        lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the person.
+    offset_sd : float, list of float or "auto"
+        τ, standard deviation of the offsets of each column; auto: estimated.
 
     Attributes
     ----------
@@ -170,6 +177,8 @@ process_, states_, n_iter_, converged_, history_
         search: str = "exact",
         first_dwell: str = "complete",
         refine: int | str = "auto",
+        offsets: str | None = None,
+        offset_sd: float | Sequence[float] | str = "auto",
     ) -> None:
         self.emission = emission
         self.max_states = max_states
@@ -192,6 +201,8 @@ process_, states_, n_iter_, converged_, history_
         self.search = search
         self.first_dwell = first_dwell
         self.refine = refine
+        self.offsets = offsets
+        self.offset_sd = offset_sd
 
     def fit(self, panel: Any, y: None = None, *, start: InfiniteJumpMeans | None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value.
@@ -229,7 +240,7 @@ process_, states_, n_iter_, converged_, history_
         names = labels if blank.is_direct else np.arange(M)
         sequences = self._hold(panel, run.params.emission, names)
         with status("closing steps"):
-            self._publish(panel, sequences, run, model, names, n_states_=M, path_=path)
+            self._publish(panel, sequences.at(run.levels), run, model, names, n_states_=M, path_=path)
         return self
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
@@ -327,11 +338,18 @@ process_, states_, n_iter_, converged_, history_
         with explained(few, WHY, REMEDY):
             run, path = self._search(few, params, less)
         model = self._model(prices, every_move(len(run.params.rates)))
-        if few is not panel:
-            params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
-            sequences, timing = self._hold(panel, params.emission), run.timing.restarted()
-            with explained(panel, WHY, REMEDY):
+        if few is panel and run.levels is None:
+            return run, model, path
+        params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
+        x = params.emission.encode(panel)
+        levels = run.levels if few is panel else begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
+        noises = blank.noises(x, panel)
+        model = model.at(levels, noises)
+        sequences, timing = self._hold(panel, params.emission).at(levels), run.timing.restarted()
+        with explained(panel, WHY, REMEDY):
+            if few is not panel:
                 run = descend(sequences, params, model, self.max_iter, self.tol, timing=timing)
+            run, model = descend_with_spread(sequences, run, model, noises, self.max_iter, self.tol)
         return run, model, path
 
     def _first_params(self, panel: Panel, blank: Record, prices: Prices) -> Params:
@@ -350,17 +368,27 @@ process_, states_, n_iter_, converged_, history_
     def _search(self, panel: Panel, params: Params, prices: Prices) -> tuple[Descent, list[Step]]:
         x = params.emission.encode(panel)
         block = Block.of(panel, x)
-        model = self._model(prices, every_move(len(params.rates)))
+        levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
+        model = self._model(prices, every_move(len(params.rates))).at(levels, params.emission.noises(x, panel))
+
+        def seen(own: Levels | None) -> tuple[Block, Floats]:
+            y = at_own_level(panel, x, own)
+            features = row_features(params.emission, y, panel) / feature_units(params.emission, y, panel)
+            return replace(block, x=y), features
+
         scene = Scene(
             block,
             Dwells.blank(block),
             params,
-            row_features(params.emission, x, panel) / feature_units(params.emission, x, panel),
+            np.zeros((0, 0)),  # of the levels that the search begins with
             1.0 / typical_gap(panel),
             lambda n: model._replace(constraints=every_move(n)),
+            seen,
         )
         rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, self.tol)
-        return search_states(Sequences.hold(get_engine(self.engine), block), scene, rules, total_weight(panel))
+        return search_states(
+            Sequences.hold(get_engine(self.engine), block).at(levels), scene, rules, total_weight(panel)
+        )
 
     def _kinds(self) -> tuple[str, ...]:
         if isinstance(self.proposals, str):

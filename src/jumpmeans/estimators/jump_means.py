@@ -13,7 +13,8 @@ from ..emissions import Family, Record
 from ..engines import get_engine
 from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.ascent import opened
-from ..fit.descent import Model, descend
+from ..fit.descent import Model, descend, descend_with_spread
+from ..fit.levels import at_own_level, begin_levels, find_levels, level_starts
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
     are_auto,
@@ -102,6 +103,11 @@ class JumpMeans(JumpModel):
         emission, and behind symbols a state shows what is expected where trajectories are in it. 0 is the algorithm of
         the paper; auto: 20 for directly observed states, 10 for measurements, 100 for symbols; "converged" goes on to
         the maximum of the likelihood.
+    offsets : "sequence", "group" or None
+        Whether people differ in level: x = μ_s + b + noise, an offset b in every gaussian (and, by its logarithms,
+        lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the person.
+    offset_sd : float, list of float or "auto"
+        τ, standard deviation of the offsets of each column; auto: estimated.
 
     Attributes
     ----------
@@ -173,6 +179,8 @@ class JumpMeans(JumpModel):
         search: str = "exact",
         first_dwell: str = "complete",
         refine: int | str = "auto",
+        offsets: str | None = None,
+        offset_sd: float | Sequence[float] | str = "auto",
     ) -> None:
         self.n_states = n_states
         self.emission = emission
@@ -194,6 +202,8 @@ class JumpMeans(JumpModel):
         self.search = search
         self.first_dwell = first_dwell
         self.refine = refine
+        self.offsets = offsets
+        self.offset_sd = offset_sd
 
     @classmethod
     def from_process(cls, process: Process, **options: Any) -> Self:
@@ -261,28 +271,37 @@ class JumpMeans(JumpModel):
         prices = self._prices(panel, blank, x)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         model = Model(prices, constraints, search)
+        levels = begin_levels(panel, x, blank, self.offsets, self.offset_sd)
+        noises = blank.noises(x, panel)
+        model = model.at(levels, noises)
         sequences = Sequences.of(get_engine(self.engine), panel, x, labels)
         rng = np.random.default_rng(self.random_state)
         warn_of_ends(panel, blank.states_seen(x), labels, moves)
         warn_of_times(panel, blank.states_seen(x))
-        starts = self._n_starts(blank) if given is None else 1
+        starts, own_starts = self._n_starts(blank) if given is None else 1, level_starts(levels)
+        if given is not None and levels is not None:
+            own_starts = [find_levels(sequences.at(levels), given).levels]
+        many = len(own_starts)
         runs = []
-        for k in range(starts):
+        for k, own in enumerate(own_starts * starts):
+            centred = at_own_level(panel, x, own)
             if given is None:
                 named = self.states is not None
                 start = Params(
                     np.asarray(moves.any(axis=1)) / typical_gap(panel),
                     start_rows(blank, x, panel, moves, self.init),
                     named_emission(
-                        start_emission(blank, x, panel, self.init, rng, first=k == 0, in_order=named), x, panel, labels
+                        start_emission(blank, centred, panel, self.init, rng, first=k < many, in_order=named), centred, panel, labels
                     ),
                 )  # fmt: skip
             else:
-                start = self._given_params(given, panel, blank, x, constraints)
-            with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):
-                runs.append(descend(sequences, start, model, self.max_iter, self.tol))
+                start = self._given_params(given, panel, blank, centred, constraints, sequences.at(own))
+            with status(f"start {k + 1} of {starts * many}"), explained(panel, WHY, REMEDY):
+                runs.append(descend(sequences.at(own), start, model, self.max_iter, self.tol))
+        best = min(runs, key=lambda run: run.cost.total)
         with status("closing steps"):
-            self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
+            best, model = descend_with_spread(sequences, best, model, noises, self.max_iter, self.tol)
+            self._publish(panel, sequences.at(best.levels), best, model, labels)
         return self
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
@@ -298,11 +317,15 @@ class JumpMeans(JumpModel):
         blank = states_and_emission(panel, families, len(given.rates), states, self.pseudo_count)[1]
         return given.states, blank
 
-    def _given_params(self, given: Process, panel: Panel, blank: Record, x: Floats, constraints: Constraints) -> Params:
+    def _given_params(
+        self, given: Process, panel: Panel, blank: Record, x: Floats, constraints: Constraints, sequences: Sequences
+    ) -> Params:
         """Parameters to start from: those given, with the emission that their trajectories have under our priors."""
         given = opened(given, constraints, typical_gap(panel))
         known = JumpMeans.from_process(given, engine=self.engine, jumps_per_gap=self.jumps_per_gap)
-        states = known._row_states(panel)
+        check_first(panel, known._decoder_.prices.first)
+        with explained(panel, WHY, REMEDY):
+            states = sequences.fetch(known._decoder_.decode(sequences)[0]).row_states(panel.offsets)
         emission = blank.update(blank.stats(x, states, np.repeat(panel.weights, panel.lengths)))
         return Params(given.rates, given.transition_probs, emission)
 

@@ -15,6 +15,7 @@ from ..data.trajectories import Trajectories
 from ..errors import PanelError
 from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
+from ..fit.levels import OFFSET_SD, OFFSETS
 from ..fit.publish import publish_trajectories
 from ..fit.refine import Decoder, close, closing_prices
 from ..history import History
@@ -24,6 +25,7 @@ from ..options import Rule, auto, choice, count, families, listed, number, price
 from ..passes import Dwells, Sequences
 from ..stored.kinds import require, require_types
 from .last_value import check_at_fit
+from .people import People
 from .read_out import Occupancy, ReadOut, all_at_once, explained
 
 weight = auto | price()
@@ -44,6 +46,8 @@ SHARED: dict[str, Rule] = {
     "first_dwell": choice("complete", "running"),
     "refine": auto | choice("converged") | count(0),
     "random_state": seed,
+    "offsets": OFFSETS,
+    "offset_sd": OFFSET_SD,
 }
 WHY, REMEDY = "the allowed moves", "raise jumps_per_gap, "
 
@@ -58,6 +62,8 @@ class JumpModel(ReadOut):
     refine: Any
     emission_weight: Any
     transition_weight: Any
+    offsets: str | None
+    offset_sd: Any
     max_iter: int
     trajectories_: Trajectories
     objective_params_: Params
@@ -90,13 +96,14 @@ class JumpModel(ReadOut):
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
         with explained(panel, WHY, REMEDY):
-            process, decoder, dwells = close(
+            process, decoder, dwells, levels = close(
                 sequences, run, model, labels, self.refine,
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
                 ),
-                lambda process: most_likely(sequences, process, model.constraints, panel),
+                lambda process, held: most_likely(held, process, model.constraints, panel),
             )  # fmt: skip
+        sequences = sequences.at(levels)
         params = run.params
         trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
         if sorts:  # closing steps may have moved the states past each other
@@ -124,6 +131,9 @@ class JumpModel(ReadOut):
                 _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
                 **more,
             )
+            new.__dict__.pop("_people_", None)
+            if levels is not None and self.offsets is not None:
+                new._people_ = People.of(panel, levels, self.offsets)
             new._last_value_ = check_at_fit(new, panel)
 
     def check_fields(self) -> None:

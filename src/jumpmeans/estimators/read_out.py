@@ -20,6 +20,7 @@ from ..data.trajectories import Trajectories
 from ..emissions import Record
 from ..engines import get_engine
 from ..errors import InfeasibleError, PanelError
+from ..fit.levels import find_levels, units_at_zero
 from ..fit.publish import publish_trajectories
 from ..history import History
 from ..model.process import Process
@@ -28,6 +29,7 @@ from ..passes import Dwells, NoPathError, Sequences
 from ..stored import ModelFields, stored
 from ..stored.kinds import require, require_floats, require_types
 from .answers import ModelAnswers
+from .people import People
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -122,6 +124,7 @@ class ReadOut(ModelFields, ModelAnswers):
     process_: Process
     states_: AnyArray
     engine: Any
+    _people_: People
 
     @property
     def rates_(self) -> Floats:
@@ -137,6 +140,25 @@ class ReadOut(ModelFields, ModelAnswers):
     def emission_(self) -> Record:
         """Emission of `process_`."""
         return self._fitted().emission
+
+    @property
+    def offsets_(self) -> Any:
+        """Levels of the people of the fitted panel: a frame with columns id (or group), column, offset, standard_error.
+
+        An offset is the mean of what is known of it under `process_`, given all readings of its person.
+        """
+        return self._known_people().to_frame()
+
+    @property
+    def offset_sd_(self) -> Floats:
+        """τ, (D,): standard deviation of the offsets of each column; 0 for a column without."""
+        return self._known_people().sds
+
+    def _known_people(self) -> People:
+        self._fitted()
+        if "_people_" not in vars(self):
+            raise AttributeError("this model must be fitted with offsets='sequence' or 'group' to have any, got none.")
+        return self._people_
 
     def __sklearn_clone__(self) -> Self:
         # a process or model to start from is data: a clone that forgot its fit would be of no use
@@ -159,7 +181,7 @@ class ReadOut(ModelFields, ModelAnswers):
         require("process_" in vars(self), "a model must be fitted")
         types: dict[str, type] = {
             "process_": Process, "trajectories_": Trajectories, "history_": History, "_occupancy_": Occupancy,
-            "states_": np.ndarray,
+            "states_": np.ndarray, "_people_": People,
         }  # fmt: skip
         require_types(self, types)
         M = len(self.process_.rates)
@@ -230,8 +252,13 @@ class ReadOut(ModelFields, ModelAnswers):
         return None
 
     def _sequences(self, panel: Panel) -> Sequences:
-        """A panel as the engine holds it."""
-        return Sequences.of(get_engine(self.engine), panel, self.process_.emission.encode(panel), self.process_.states)
+        """A panel as the engine holds it, at the levels of its people if the model knows levels."""
+        x, states = self.process_.emission.encode(panel), self.process_.states
+        sequences = Sequences.of(get_engine(self.engine), panel, x, states)
+        people = vars(self).get("_people_")
+        if people is None:
+            return sequences
+        return find_levels(sequences.at(units_at_zero(panel, people.by, people.sds)), self.process_)
 
     def _posterior(self, panel: Panel) -> Floats:
         """(n, M) posterior state probabilities of every row, in panel order."""
@@ -304,10 +331,27 @@ class ReadOut(ModelFields, ModelAnswers):
         METHODS.check("method", method)
         if method == "posterior":
             return self._read(panel, at, self._expected_values)
-        return self._read(panel, at, lambda wide: self._shown()[self._states_by(wide, criterion)])
+        return self._read(panel, at, lambda wide: self._shown_values(wide, criterion))
 
     def _expected_values(self, panel: Panel) -> AnyArray:
-        return self.process_.emission.expected(self._posterior(panel))
+        if "_people_" not in vars(self):
+            return self.process_.emission.expected(self._posterior(panel))
+        with explained(panel, "the fitted process"):
+            sequences = self._sequences(panel)
+            posterior = sequences.smooth(self.process_)[0]
+        return self._at_levels(panel, sequences, self.process_.emission.expected(posterior))
+
+    def _shown_values(self, panel: Panel, criterion: str | None) -> AnyArray:
+        """(n,) or (n, D): what the state of each row shows of its person."""
+        values = self._shown()[self._states_by(panel, criterion)]
+        return self._at_levels(panel, self._sequences(panel), values) if "_people_" in vars(self) else values
+
+    def _at_levels(self, panel: Panel, sequences: Sequences, values: AnyArray) -> AnyArray:
+        """Values (n,) or (n, D) of people at level 0 as those of the people that they are of."""
+        levels = sequences.levels
+        if levels is None:
+            return values
+        return self.process_.emission.at_levels(values, levels.means[levels.units][panel.sequence_index])
 
     def _shown(self) -> AnyArray:
         """(M,) or (M, D): what each state shows."""
@@ -328,7 +372,8 @@ class ReadOut(ModelFields, ModelAnswers):
         -------
         frame
             Columns state; shows; mean_dwell (1 / rate, in the unit of the panel: days for dates); time_share and
-            visits of the fitted panel, where they are known; next: the states that follow, most probable first;
+            visits of the fitted panel, where they are known; offset_sd: spread of the levels of people, where the
+            model has levels; next: the states that follow, most probable first;
             note, where there is one: that the process predicts no better than the last value carried forward.
         """
         occupancy = self._occupancy()
@@ -345,6 +390,11 @@ class ReadOut(ModelFields, ModelAnswers):
         if occupancy is not None:
             columns["time_share"] = occupancy.time / max(float(occupancy.time.sum()), 1e-300)
             columns["visits"] = occupancy.visits
+        people = vars(self).get("_people_")
+        if people is not None:
+            for d in np.flatnonzero(people.sds > 0).tolist():
+                name = "offset_sd" if len(people.columns) == 1 else f"offset_sd_{people.columns[d]}"
+                columns[name] = np.full(len(process.rates), people.sds[d])
         columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
         check = vars(self).get("_last_value_")
         if check is not None and not check.better:

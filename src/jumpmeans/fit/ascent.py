@@ -22,11 +22,13 @@ from ..emissions import Record
 from ..emissions.parts import Part
 from ..history import History
 from ..model.constraints import Constraints, split
+from ..model.levels import Levels
 from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, NoPathError, Sequences
 from ..progress import track
 from .em_steps import maximise
+from .levels import step_levels
 
 # How many steps a leap remembers.
 MEMORY = 10
@@ -59,12 +61,18 @@ class Task(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A process, its log-likelihood, the expected statistics under it, and where one EM step takes it."""
+    """A process, its log-likelihood, the expected statistics under it, and where one EM step takes it.
+
+    Where people have levels, log_lik is the bound F of `model.levels`, and a step takes these from `levels` to
+    `next_levels`.
+    """
 
     process: Process
     log_lik: float
     expected: Expected
     image: Process
+    levels: Levels | None = None
+    next_levels: Levels | None = None
 
 
 class Climb(NamedTuple):
@@ -75,15 +83,17 @@ class Climb(NamedTuple):
     converged: bool
 
 
-def look(task: Task, process: Process) -> Point:
+def look(task: Task, process: Process, levels: Levels | None = None) -> Point:
     """One pass over the data."""
-    expected = task.sequences.expect(process)
+    expected = task.sequences.at(levels).expect(process)
+    weights = task.sequences.weights
+    log_lik = float(weights @ expected.log_lik) if levels is None else levels.bound(expected.log_lik)
+    next_levels, expected = step_levels(levels, expected, process)
     # a floor that moved with the fit could lower the likelihood
     image = maximise(process, expected, task.constraints, floors=task.floors)
-    weights = task.sequences.weights
     # a first state that is given has no term: π is uniform, which is taken out again
     given = float(weights.sum() * np.log(len(process.rates))) if task.constraints.given else 0.0
-    return Point(process, float(weights @ expected.log_lik) + given, expected, image)
+    return Point(process, log_lik + given, expected, image, levels, next_levels)
 
 
 def parts_of(process: Process, expected: Expected, constraints: Constraints) -> list[Part]:
@@ -159,22 +169,24 @@ def leap(task: Task, here: Point, terrain: Terrain, pairs: list[tuple[Floats, Fl
         if not (np.isfinite(u).all() and np.isfinite(u**2).all()):
             return None
     try:
-        there = look(task, rebuild(u, here.image, task))
+        there = look(task, rebuild(u, here.image, task), here.next_levels)
     except NoPathError:
         return None
     return there if there.log_lik >= here.log_lik else None
 
 
-def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True) -> Climb:
+def climb(
+    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True, levels: Levels | None = None
+) -> Climb:
     """Steps until an EM step raises the likelihood by no more than a share `tol`, or a rate runs away."""
     history = History()
-    here = look(task, start)
+    here = look(task, start, levels)
     terrain = Terrain.at(here, task.constraints)
     pairs: list[tuple[Floats, Floats]] = []
     plain = True
     for _ in track(max_iter, "EM"):
         plain = plain or not pairs or not accelerate
-        there = look(task, here.image) if plain else leap(task, here, terrain, pairs)
+        there = look(task, here.image, here.next_levels) if plain else leap(task, here, terrain, pairs)
         if there is None:
             pairs.clear()
             plain = True
@@ -196,13 +208,15 @@ def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: boo
     return Climb(here, history, False)
 
 
-def most_likely(sequences: Sequences, process: Process, constraints: Constraints, panel: Panel) -> Process:
-    """The process of highest likelihood that EM finds from a given one; a warning says if there is none."""
+def most_likely(
+    sequences: Sequences, process: Process, constraints: Constraints, panel: Panel
+) -> tuple[Process, Sequences]:
+    """The process of highest likelihood that EM finds from a given one, and the levels then; a warning if none is."""
     emission = process.emission.with_pseudo_count(0.0)
     task = Task.of(sequences, constraints, emission, emission.encode(panel), panel)
-    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE).end.process
-    warn_if_endless(end, task.shortest_gap)
-    return end
+    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE, levels=sequences.levels).end
+    warn_if_endless(end.process, task.shortest_gap)
+    return end.process, sequences.at(end.levels)
 
 
 def shortest_gap(panel: Panel) -> float:
