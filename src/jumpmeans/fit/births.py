@@ -13,7 +13,7 @@ from ..passes import Sequences
 from ..stored import stored
 from .descent import Descent, descend
 from .em_steps import em_steps
-from .levels import spread_given
+from .levels import find_levels, spread_given
 from .proposals import BIRTHS, PROPOSALS, Proposal, Scene, timeline
 from .publish import estimate_process
 from .setup import PSEUDO_COUNT
@@ -129,7 +129,8 @@ def evidence(sequences: Sequences, scene: Scene, run: Descent, n: float) -> floa
     constraints = scene.model(M).constraints
     levels = None if run.levels is None else spread_given(run.levels, run.stats, run.params)
     process = estimate_process(run.stats, run.params, constraints, PSEUDO_COUNT, np.arange(M))
-    process, sequences = em_steps(sequences.at(levels), process, constraints, CHECK_STEPS, PSEUDO_COUNT)
+    sequences = find_levels(sequences.at(levels), process)
+    process, sequences = em_steps(sequences, process, constraints, CHECK_STEPS, PSEUDO_COUNT)
     return sequences.log_likelihood(process) - price(process, n)
 
 
