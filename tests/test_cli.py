@@ -18,6 +18,7 @@ from jumpmeans.cli import app
 from jumpmeans.cli.columns import find_columns
 from jumpmeans.cli.models import read_moves
 from jumpmeans.data.text import shielded, unshielded
+from jumpmeans.report.page import number
 
 DATA = Path(jm.datasets.__file__).parent / "data"
 EDSS = "ms_edss_3yr_windows.csv"
@@ -434,14 +435,24 @@ def test_names_of_the_package_are_all_there():
 def test_fit_and_report_write_the_page(run):
     """Hostile ids stand in the page as text; the report of a fit can be written again from its folder."""
     Path("v.csv").write_text(visits().replace("p0", "<script>alert(1)</script>"))
-    code, out, err = run("fit", "v.csv", "--option", "refine=2", "--hold-out", "0.25", "--title", "Stages")
+    quick = ["--option", "refine=2", "--refits", "6", "--jobs", "1"]
+    code, out, err = run("fit", "v.csv", *quick, "--hold-out", "0.25", "--title", "Stages")
     assert code == 0 and "report.html" in out, err
     page = Path("v-fit/report.html").read_text("utf-8")
+    with Path("v-fit/states.csv").open() as file:
+        bounds = [(float(row["dwell_low"]), float(row["dwell_high"])) for row in csv.DictReader(file)]
+    model = jm.load("v-fit/model.jm")
+    panel = jm.read_panel("v.csv", id="patient", time="day", value="stage")
+    sure = jm.bootstrap(model, panel, 6, n_jobs=1).interval(lambda fitted: fitted.process_.sojourn())
+    assert bounds == list(zip(sure.low.values.ravel(), sure.high.values.ravel(), strict=True))
+    told = page[page.index('id="states"') : page.index('id="moves"')]
+    assert all(f"({number(low, 3)} to" in told for low, _ in bounds), told
     assert "Stages" in page and "<script>alert(1)" not in page
     assert run("report", "v-fit")[0] == 5
     Path("v-fit/report.html").unlink()
     code, out, err = run("report", "v-fit")
-    assert code == 0 and Path("v-fit/report.html").stat().st_size > 10_000, err
+    again = Path("v-fit/report.html").read_text("utf-8")
+    assert code == 0 and told in again, err
     Path("v.csv").write_text(visits(seed=1))
     code, _, err = run("report", "v-fit", "--out", "other.html")
     assert code == 0 and "is no longer what the model was fitted to" in err and Path("other.html").exists()

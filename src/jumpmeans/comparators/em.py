@@ -17,9 +17,11 @@ from ..emissions import Family, Record
 from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
+from ..estimators.people import People
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
-from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
+from ..fit.ascent import Climb, Task, climb_with_levels, opened, warn_if_endless
 from ..fit.information import observed_information
+from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels
 from ..fit.setup import check_distinct, constrain, states_and_emission, typical_gap
 from ..fit.start import given_process, named_emission, start_emission
 from ..history import History
@@ -65,6 +67,12 @@ class EM(ReadOut):
     accelerate : bool
         Whether to leap ahead between EM steps (see Notes); without it a fit is plain EM.
     random_state : int, Generator or None
+    offsets : "sequence", "group" or None
+        Whether people differ in level: x = μ_s + b + noise, a random intercept b in every gaussian (and, by its
+        logarithms, lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the
+        person.
+    offset_sd : float, list of float or "auto"
+        τ, standard deviation of the offsets of each column; auto: estimated.
 
     Attributes
     ----------
@@ -119,6 +127,8 @@ class EM(ReadOut):
         "tol": number(least=0),
         "accelerate": flag,
         "random_state": seed,
+        "offsets": OFFSETS,
+        "offset_sd": OFFSET_SD,
     }
 
     def __init__(
@@ -135,6 +145,8 @@ class EM(ReadOut):
         tol: float = 1e-8,
         accelerate: bool = True,
         random_state: Any = 0,
+        offsets: str | None = None,
+        offset_sd: float | Sequence[float] | str = "auto",
     ) -> None:
         self.n_states = n_states
         self.emission = emission
@@ -147,6 +159,8 @@ class EM(ReadOut):
         self.tol = tol
         self.accelerate = accelerate
         self.random_state = random_state
+        self.offsets = offsets
+        self.offset_sd = offset_sd
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
@@ -164,21 +178,23 @@ class EM(ReadOut):
         constraints, blank = constrain(self.structure, labels, blank, panel)
         moves = constraints.moves
         task = Task.of(Sequences.of(get_engine(self.engine), panel, x, labels), constraints, blank, x, panel)
+        levels = begin_levels(panel, x, blank, self.offsets, self.offset_sd)
+        centred = at_own_level(panel, x, levels)
         climbs = []
         for k in range(1 if given is not None or blank.is_direct else self.n_init):
             if given is not None:
                 start = opened(replace(given, emission=blank), constraints, typical_gap(panel))
             else:
                 emission = hidden_start(
-                    blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None
+                    blank, centred, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None
                 )
-                emission = named_emission(emission, x, panel, labels)
+                emission = named_emission(emission, centred, panel, labels)
                 rates, P = np.asarray(moves.any(axis=1) / typical_gap(panel)), uniform_rows(moves)
                 if constraints.binds:
                     rates, P = split(constraints.imposed(rates[:, None] * P), P)
                 start = Process(rates, P, constraints.initial, emission, labels)  # type: ignore[arg-type]
             with explained(panel, "the allowed moves"):
-                climbs.append(climb(task, start, self.max_iter, self.tol, self.accelerate))
+                climbs.append(climb_with_levels(task, start, self.max_iter, self.tol, self.accelerate, levels))
         with all_at_once(self) as new:
             new._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, task.shortest_gap)
         return self
@@ -192,7 +208,10 @@ class EM(ReadOut):
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
-        self.process_, self.states_ = process, process.states
+        self.process_, self.states_, self._seen_ = process, process.states, panel
+        self.__dict__.pop("_people_", None)
+        if run.end.levels is not None and self.offsets is not None:
+            self._people_ = People.of(panel, run.end.levels, self.offsets)
         self._occupancy_ = Occupancy.of(panel, time, visits)
         self._last_value_ = check_at_fit(self, panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
@@ -234,6 +253,11 @@ class EM(ReadOut):
         >>> low, high = sure.interval(lambda m: m.process_.sojourn())
         """
         process, panel = self._fitted(), self._panel(panel)
+        if self.offsets is not None:
+            raise ValueError(
+                "offsets must be None for information, got "
+                f"{self.offsets!r}: a likelihood with levels of people is known by a lower bound only; ask `bootstrap`."
+            )
         emission = process.emission.with_pseudo_count(0.0)
         x = emission.encode(panel)
         constraints = (self.structure or Structure()).constraints(process.states)

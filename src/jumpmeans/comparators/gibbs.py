@@ -182,7 +182,7 @@ class Gibbs(SampledReadOut):
             orders = new._publish_samples(draws, labels, constraints.binds, panel.known is not None)
             dwells = sequences.fetch_paths(chains[0].paths)
             dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
-            new.trajectories_ = publish_first(panel, dwells, copies, labels)
+            new.trajectories_, new._seen_ = publish_first(panel, dwells, copies, labels), panel
         return self
 
     def _run(self, priors: Priors, chains: list[Chain]) -> list[Draw]:

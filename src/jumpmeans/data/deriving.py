@@ -89,6 +89,8 @@ def _take(panel: Panel, first: Ints, lengths: Ints) -> dict[str, Any]:
     rows = np.arange(offsets[-1])
     source = rows + np.repeat(first - offsets[:-1], lengths)
     taken = {name: x[source] for name in PER_ROW if (x := getattr(panel, name)) is not None}
+    if panel.covariates is not None:
+        taken["covariates"] = panel.covariates.take(source)
     return taken | {"offsets": offsets, "rows": rows}
 
 
@@ -148,6 +150,10 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
     if panel.known is not None:
         more["known"] = np.full(len(kept), -1)
         more["known"][~added] = panel.known[kept[~added]]
+    if panel.covariates is not None:
+        # those of the row before; ahead of the first row, its own
+        last = np.maximum.accumulate(np.where(added, -1, kept))
+        more["covariates"] = panel.covariates.take(np.maximum(last, panel.offsets[:-1][sequence[kept]]))
     if panel.kinds is not None:
         kinds = np.append(panel.kinds, SNAPSHOT)
         # a window that begins earlier is not one in which the first state held

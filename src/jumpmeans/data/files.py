@@ -44,7 +44,7 @@ def read_panel(
         What stands for a missing value in a text file besides an empty field, for example ``["NA"]``. Left out,
         NA, None, null and the like are refused where all other fields of a column of values are numbers (NaN is
         a missing number).
-    columns : id, time, value, weight, group, start, end, kind, true_state, sets
+    columns : id, time, value, weight, group, start, end, kind, true_state, sets, covariates
         As in `Panel.from_frame`.
 
     Returns
@@ -145,6 +145,8 @@ def _read_text(path: Path, delimiter: str, roles: Roles, missing: Sequence[str] 
             columns[name] = value_column(column, name, decided=True)
         elif name in (*roles.value, roles.true_state):
             columns[name] = value_column(column, name, decided=missing is not None, apart=apart)
+        elif name in roles.covariates and name != roles.weight:
+            columns[name] = value_column(column, name, decided=missing is not None)
         else:
             columns[name] = number_column(column, "weights")
     return columns

@@ -114,7 +114,7 @@ class JumpMeans(JumpModel):
     trajectories_ : Trajectories
         Best trajectories under the fitted parameters (those of `process_` after closing EM steps, else those of
         the objective); `decode` of the same panel gives the same.
-    objective_, objective_history_ : float, (n_iter_,)
+    objective_, objective_history_ : float, (sweeps,)
         J at the end and after each sweep; never rises.
     cost_, cost_history_ : Cost, list of Cost
         J by its named terms, at the end and after each sweep.
@@ -286,12 +286,13 @@ class JumpMeans(JumpModel):
         for k, own in enumerate(own_starts * starts):
             centred = at_own_level(panel, x, own)
             if given is None:
-                named = self.states is not None
                 start = Params(
                     np.asarray(moves.any(axis=1)) / typical_gap(panel),
                     start_rows(blank, x, panel, moves, self.init),
                     named_emission(
-                        start_emission(blank, centred, panel, self.init, rng, first=k < many, in_order=named), centred, panel, labels
+                        start_emission(
+                            blank, centred, panel, self.init, rng, first=k < many, in_order=self.states is not None
+                        ), centred, panel, labels,
                     ),
                 )  # fmt: skip
             else:

@@ -128,6 +128,7 @@ class JumpModel(ReadOut):
                 n_iter_=len(run.history),
                 converged_=run.converged,
                 _decoder_=decoder,
+                _seen_=panel,
                 _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
                 **more,
             )

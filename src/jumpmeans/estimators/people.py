@@ -20,8 +20,8 @@ from ..stored.kinds import require, require_floats
 class People:
     """Offsets b of the units of a panel.
 
-    by : "sequence" or "group"; names (U,) of the units; columns : names of the D columns; means, errors (U, D): posterior
-    mean of b and standard deviation; sds (D,): τ, 0 for a column without offsets.
+    by : "sequence" or "group"; names (U,) of the units; columns : names of the D columns; means, errors (U, D):
+    posterior mean of b and its standard deviation; sds (D,): τ, 0 for a column without offsets.
     """
 
     by: str

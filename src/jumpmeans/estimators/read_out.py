@@ -26,10 +26,11 @@ from ..history import History
 from ..model.process import Process
 from ..options import Rule, choice
 from ..passes import Dwells, NoPathError, Sequences
-from ..stored import ModelFields, stored
+from ..stored import stored
 from ..stored.kinds import require, require_floats, require_types
 from .answers import ModelAnswers
 from .people import People
+from .pictures import Pictured
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -114,7 +115,7 @@ class Occupancy(NamedTuple):
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
 
 
-class ReadOut(ModelFields, ModelAnswers):
+class ReadOut(Pictured, ModelAnswers):
     """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
     # what a trajectory may be asked to be best by

@@ -189,6 +189,7 @@ def _refit(model: Any, panel: Panel, times: Ints, options: dict[str, Any]) -> Re
         warnings.simplefilter("always")
         try:
             again = model._refitted(resampled(panel, times), options)
+            del again._seen_  # a panel for each refit would be kept
         except Exception as failure:  # in whatever way it fails: it is told
             return Refit(None, str(failure), [])
     return Refit(again, "", list(dict.fromkeys(warning.category.__name__ for warning in caught)))

@@ -28,7 +28,7 @@ from ..model.updates import transition_rows
 from ..passes import Expected, NoPathError, Sequences
 from ..progress import track
 from .em_steps import maximise
-from .levels import step_levels
+from .levels import find_levels, step_levels
 
 # How many steps a leap remembers.
 MEMORY = 10
@@ -176,10 +176,11 @@ def leap(task: Task, here: Point, terrain: Terrain, pairs: list[tuple[Floats, Fl
 
 
 def climb(
-    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True, levels: Levels | None = None
-) -> Climb:
+    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True, levels: Levels | None = None,
+    history: History | None = None,
+) -> Climb:  # fmt: skip
     """Steps until an EM step raises the likelihood by no more than a share `tol`, or a rate runs away."""
-    history = History()
+    history = History() if history is None else history
     here = look(task, start, levels)
     terrain = Terrain.at(here, task.constraints)
     pairs: list[tuple[Floats, Floats]] = []
@@ -206,6 +207,34 @@ def climb(
             break
         plain = settled  # the last word is an EM step's
     return Climb(here, history, False)
+
+
+# Times that a climb goes on from levels of people that are found anew, at the most.
+LEVEL_ROUNDS = 5
+
+
+def climb_with_levels(
+    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool, levels: Levels | None
+) -> Climb:
+    """A climb, and again from the best levels of people under the process that it found, as long as F rises by that.
+
+    A person may be taken for one at another level in other states, which a climb alone does not mend.
+    """
+    run = climb(task, start, max_iter, tol, accelerate, levels)
+    if levels is None:
+        return run
+    history = run.history
+    for _ in range(LEVEL_ROUNDS):
+        process = run.end.process
+        found = find_levels(task.sequences.at(run.end.levels), process).levels
+        better = look(task, process, found).log_lik > run.end.log_lik + tol * abs(run.end.log_lik)
+        if not better or len(history) >= max_iter:
+            break
+        run = climb(task, process, max_iter - len(history), tol, accelerate, found, history)
+    # what is published of people is what is read from a panel
+    found = find_levels(task.sequences.at(run.end.levels), run.end.process).levels
+    end = look(task, run.end.process, found)
+    return run._replace(end=end) if end.log_lik >= run.end.log_lik else run
 
 
 def most_likely(

@@ -62,7 +62,7 @@ def em_steps(
     n_steps: int,
     pseudo_count: float,
 ) -> tuple[Process, Sequences]:
-    """The process after n closing steps, with `pseudo_count` more of everything that is counted; and the levels then."""
+    """The process after n closing steps, with `pseudo_count` more of all that is counted; and the levels then."""
     process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
     for k in range(n_steps):
         say(f"{len(process.rates)} states, EM step {k + 1} of {n_steps}")

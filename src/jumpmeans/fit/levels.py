@@ -80,7 +80,9 @@ def begin_levels(panel: Panel, x: Floats, blank: Record, offsets: str | None, of
         spread = (seen @ (away**2 - noises[d] ** 2 / np.maximum(n, 1.0))) / max(float(seen.sum()), 1e-300)
         sds[d] = np.sqrt(max(float(spread), (LEAST_SHARE * noises[d]) ** 2)) if given[d] == "auto" else float(given[d])
         if sds[d] > 0:
-            means[:, d] = n * away / (n + (noises[d] / sds[d]) ** 2)
+            readings_worth = (noises[d] / sds[d]) ** 2
+            means[:, d] = n * away / (n + readings_worth)
+            levels.variances[:, d] = noises[d] ** 2 / (n + readings_worth)
             means[:, d] -= (weights @ means[:, d]) / max(float(weights.sum()), 1e-300)
     return levels
 
@@ -128,7 +130,8 @@ def ridge_of(levels: Levels, noises: Floats) -> Floats:
 def settled(levels: Levels, stats: Stats, params: Params, prices: Prices) -> tuple[Levels, Stats]:
     """Offsets of least J given the trajectories behind `stats`, the means of the states settling with them."""
     ones = np.ones_like(precisions_of(params.emission))
-    after = settle(levels, stats.readings, ones, prices.ridge)
+    ridge = np.full(len(prices.emission), np.inf) if prices.ridge is None else prices.ridge
+    after = settle(levels, stats.readings, ones, ridge)
     emission = moved_stats(params.emission, stats.emission, stats.readings, levels, after, loose=False)
     by = (after.means - levels.means)[levels.units]
     readings = stats.readings._replace(residuals=stats.readings.residuals - stats.readings.counts * by[:, None, :])
@@ -148,7 +151,7 @@ def spread_given(levels: Levels, stats: Stats, params: Params) -> Levels:
         after = loosened(settle(now, stats.readings, p, ridges(now)), stats.readings, p)
         moved = moved_stats(emission, stats.emission, stats.readings, levels, after, loose=True)
         noise = 2.0 * emission.update(moved).totals(moved) / number
-        before, now = now.sds, replace(levels, sds=respread(after).sds)
+        before, now = now.sds, replace(levels, sds=respread(after).sds, variances=after.variances)
         if np.all(np.abs(now.sds - before) <= SPREAD_CHANGE * before):
             break
     return now

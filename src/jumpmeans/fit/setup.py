@@ -66,10 +66,18 @@ def hidden_labels(n_states: int | None, states: Sequence[Any]) -> NDArray[Any]:
 
 
 def constrain(
-    structure: Structure | None, labels: NDArray[Any], blank: Record, panel: Panel
+    structure: Structure | None, labels: NDArray[Any], blank: Record, panel: Panel, depends: bool = False
 ) -> tuple[Constraints, Record]:
-    """What is known of the process as numbers, and the emission with the entries that are fixed."""
+    """What is known of the process as numbers, and the emission with the entries that are fixed.
+
+    `depends` : whether the model's rates may depend on covariates.
+    """
     structure = structure or Structure()
+    if not depends and structure.depends:
+        raise ValueError(
+            "structure must have neither covariates nor breaks for a model whose rates depend on nothing, got "
+            f"covariates={structure.covariates!r}, breaks={structure.breaks!r}; use comparators.EM."
+        )
     constraints = structure.constraints(labels)
     if constraints.given and not blank.is_direct:
         raise ValueError(

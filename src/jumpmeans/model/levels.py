@@ -38,9 +38,9 @@ class Readings(NamedTuple):
     residuals: Floats
 
     @classmethod
-    def join(cls, parts: list[Readings]) -> Readings | None:
-        """Of all blocks, in their order; None if there are none."""
-        return None if not parts else cls(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    def joined(cls, parts: list[Readings]) -> Readings:
+        """Of all blocks, in their order."""
+        return cls(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ def precisions_of(emission: Record) -> Floats:
 def expected_step(
     levels: Levels, readings: Readings, emission: Record, free: bool = True
 ) -> Levels:  # fmt: skip
-    """Mean and variance of most F given the posterior of the paths behind `readings`, and the spreads of the readings."""
+    """Offsets of most F given the posterior of the paths behind `readings`, and the spreads of the readings."""
     p = precisions_of(emission)
     return loosened(settle(levels, readings, p, ridges(levels), free), readings, p)
 

@@ -117,7 +117,7 @@ def join_stats(parts: list[Stats]) -> Stats:
         weights=np.concatenate([part.weights for part in parts]),
         emission=tuple(sum_in_order(list(column)) for column in columns),
         first=sum_in_order([part.first for part in parts]),
-        readings=None if parts[0].readings is None else parts[0].readings.join([part.readings for part in parts]),
+        readings=None if parts[0].readings is None else parts[0].readings.joined([part.readings for part in parts]),
     )
 
 

@@ -55,8 +55,9 @@ class Block:
         How each row was seen, by the codes of `jumpmeans.kinds`; None: as a snapshot.
     allowed : (n, M), optional
         States that each row allows; None: all that its values do.
-    log_rates : (n, M), optional
-        What covariates add to the logarithm of each rate from a row on; None: nothing.
+    z : (n, K), optional
+        Centred columns of the covariates that rates depend on (`Effects.design`), which hold from a row on; before the
+        first row of a sequence its own. None: rates depend on nothing.
     """
 
     tau: Floats
@@ -67,7 +68,7 @@ class Block:
     first: int = 0
     kinds: NDArray[np.int8] | None = None
     allowed: Bools | None = None
-    log_rates: Floats | None = None
+    z: Floats | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -81,16 +82,17 @@ class Block:
         return Block, tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
-    def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Block:
+    def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None) -> Block:
         """All sequences of a panel whose encoded values are x (n, D).
 
-        `labels` (M,) of the states are needed where states of rows are known.
+        `labels` (M,) of the states are needed where states of rows are known; `z` (n, K) where rates depend on
+        covariates.
         """
         if labels is None and panel.known is not None:
             raise ValueError("labels of the states must be given for a panel with known states, got None.")
         return cls(
             panel.relative_times(), panel.offsets, panel.end_times - panel.start_times, panel.weights, x,
-            kinds=panel.kinds, allowed=None if labels is None else panel.allowed_states(labels),
+            kinds=panel.kinds, allowed=None if labels is None else panel.allowed_states(labels), z=z,
         )  # fmt: skip
 
     def cut(self) -> list[Block]:
@@ -113,7 +115,7 @@ class Block:
             self.first + i,
             None if self.kinds is None else self.kinds[rows],
             None if self.allowed is None else self.allowed[rows],
-            None if self.log_rates is None else self.log_rates[rows],
+            None if self.z is None else self.z[rows],
         )
 
     @property
@@ -125,6 +127,11 @@ class Block:
     def seen(self) -> Bools:
         """(n,) whether a row holds any observation."""
         return np.asarray(np.isfinite(self.x).any(axis=1))
+
+    @cached_property
+    def tells(self) -> Bools:
+        """(n,) whether a row tells of its state, by what it holds or by what it allows."""
+        return self.seen if self.allowed is None else self.seen | ~self.allowed.all(axis=1)
 
     @cached_property
     def row_kinds(self) -> NDArray[np.int8]:
@@ -139,9 +146,7 @@ class Block:
     @cached_property
     def holds(self) -> Bools:
         """(n,) whether no jump is moved past a row: it was seen, tells of its state or of a move, or bars a gap."""
-        holds = self.seen
-        if self.allowed is not None:
-            holds = holds | ~self.allowed.all(axis=1)
+        holds = self.tells
         if self.kinds is not None:
             barred = np.append(np.isin(self.row_kinds, (TRANSITION, HELD))[1:], False)
             barred[self.offsets[1:] - 1] = False

@@ -16,7 +16,7 @@ from ..model.process import Process
 from ..model.propagator import Propagator
 from ..model.structure import jumps_needed
 from .block import Block, Dwells
-from .draw import Drawn, begin, draw
+from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
@@ -43,9 +43,11 @@ class Sequences:
     levels: Levels | None = None
 
     @classmethod
-    def of(cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Sequences:
-        """The sequences of a panel whose encoded values are x (n, D); for `labels` see `Block.of`."""
-        return cls.hold(engine, Block.of(panel, x, labels))
+    def of(
+        cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None
+    ) -> Sequences:
+        """The sequences of a panel whose encoded values are x (n, D); for `labels` and `z` see `Block.of`."""
+        return cls.hold(engine, Block.of(panel, x, labels, z))
 
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
@@ -93,10 +95,10 @@ class Sequences:
         each = np.concatenate(self.held.run(weigh, None, self._propagator(process), self.levels)[1])
         return float(self.weights @ each) if self.levels is None else self.levels.bound(each)
 
-    def gauge(self, process: Process) -> tuple[Readings | None, Floats]:
+    def gauge(self, process: Process) -> tuple[Readings, Floats]:
         """Readings of all sequences about their states at the present levels, and log-likelihoods (S,)."""
         parts = self.held.run(gauge, None, self._propagator(process), self.levels)[1]
-        return Readings.join([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        return Readings.joined([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def err_least(self, process: Process) -> Any:
         """Trajectories of least expected time in the wrong state."""
@@ -117,7 +119,7 @@ class Sequences:
 
     def draw(self, paths: Any, process: Process, *, fresh: bool = False) -> tuple[Any, Drawn]:
         """New paths given the parameters, and what follows from them."""
-        paths, parts = self.held.run(draw, paths, process, fresh)
+        paths, parts = self.held.run(draw, paths, Law.of(process), fresh)
         return paths, Drawn.join(parts)
 
     def fetch_paths(self, paths: Any) -> Dwells:

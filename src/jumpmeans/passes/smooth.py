@@ -38,7 +38,9 @@ class Expected(NamedTuple):
             sum_in_order([part.first for part in parts]),
             tuple(sum_in_order(list(column)) for column in zip(*(part.emission for part in parts), strict=True)),
             np.concatenate([part.log_lik for part in parts]),
-            Readings.join([part.readings for part in parts if part.readings is not None]),
+            None
+            if parts[0].readings is None
+            else Readings.joined([part.readings for part in parts if part.readings is not None]),
         )
 
 
