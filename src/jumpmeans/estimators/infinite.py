@@ -383,7 +383,7 @@ process_, states_, n_iter_, converged_, history_
             np.zeros((0, 0)),  # of the levels that the search begins with
             1.0 / typical_gap(panel),
             lambda n: model._replace(constraints=every_move(n)),
-            seen,
+            seen=seen,
         )
         rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, self.tol)
         return search_states(

@@ -155,6 +155,35 @@ class ReadOut(Pictured, ModelAnswers):
         """τ, (D,): standard deviation of the offsets of each column; 0 for a column without."""
         return self._known_people().sds
 
+    def find_offsets(self, panel: Any) -> Any:
+        """Levels of the people of a panel, read from their own rows: a frame as `offsets_`.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+            One without readings of a person gives that person an offset of 0.
+        """
+        self._known_people()
+        panel = self._panel(panel)
+        return self._people_in(panel).to_frame()
+
+    def _people_in(self, panel: Panel) -> People:
+        with explained(panel, "the fitted process"):
+            levels = self._sequences(panel).levels
+        if levels is None:
+            raise ValueError("a model must have levels of people, got none.")
+        return People.of(panel, levels, self._people_.by)
+
+    def _offset(self, panel: Panel, i: int, d: int) -> float:
+        """Offset of sequence i of a panel in column d; 0 where people do not differ."""
+        if "_people_" not in vars(self):
+            return 0.0
+        if self._people_.by == "sequence":
+            panel, i = panel.select([i]), 0
+        with explained(panel, "the fitted process"):
+            levels = self._sequences(panel).levels
+        return 0.0 if levels is None else float(levels.means[levels.units[i], d])
+
     def _known_people(self) -> People:
         self._fitted()
         if "_people_" not in vars(self):

@@ -31,11 +31,11 @@ from ..model.levels import (
 from ..model.objective import Prices, Stats
 from ..model.params import Params
 from ..model.process import Process
-from ..options import auto, choice, listed, none, number
+from ..options import auto, choice, listed, none, price
 from ..passes import Expected, Sequences
 
 OFFSETS = none | choice("sequence", "group")
-_sd = auto | number(least=0)
+_sd = auto | price()
 OFFSET_SD = _sd | listed(_sd, "a list of them, one for each column")
 # A spread of offsets to begin with is no less than this share of the noise.
 LEAST_SHARE = 0.1
@@ -124,7 +124,7 @@ def at_zero(levels: Levels) -> Levels:
 
 def ridge_of(levels: Levels, noises: Floats) -> Floats:
     """(D,) ρ: noise² over the variance of the offsets; infinite where there are none."""
-    return noises**2 * ridges(levels)
+    return np.where(levels.sds > 0, noises**2 * np.where(levels.sds > 0, ridges(levels), 0.0), np.inf)
 
 
 def settled(levels: Levels, stats: Stats, params: Params, prices: Prices) -> tuple[Levels, Stats]:

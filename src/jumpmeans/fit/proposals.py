@@ -40,8 +40,8 @@ class Scene(NamedTuple):
     features: Floats
     rate: float
     model: Callable[[int], Model]
-    seen: Callable[[Levels | None], tuple[Block, Floats]]
     stats: Stats = None  # type: ignore[assignment]
+    seen: Callable[[Levels | None], tuple[Block, Floats]] = None  # type: ignore[assignment]
 
     @property
     def prices(self) -> Prices:
@@ -148,7 +148,7 @@ def class_stats(scene: Scene, time: Timeline, classes: Ints, parent: Ints) -> Cl
         totals(own, weight, n), totals(own, weight * length, n), totals(own, weight * np.log(length), n),
         np.zeros((0, 0)), run_state, run_time, block.weights,
         emission.stats(block.x, classes[time.row_dwell], block.row_weights),
-        offsets=scene.stats.offsets,
+        offsets=None if scene.stats is None else scene.stats.offsets,
     )  # fmt: skip
     return Classes(parent, stats, (cells // n, cells % n, counts))
 
