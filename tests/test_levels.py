@@ -57,7 +57,7 @@ def test_offsets_and_means_of_the_states_are_settled_together(rng, grouped):
     readings = Readings(np.zeros((S, M, 1)), np.zeros((S, M, 1)))
     np.add.at(readings.counts, (sequence, states, 0), 1.0)
     np.add.at(readings.residuals, (sequence, states, 0), off)
-    levels = Levels(units, shares, weights, before, np.zeros((U, 1)), np.ones(1))
+    levels = Levels(units, shares, weights, before, np.zeros((U, 1)), np.ones(1), np.ones(1))
     found = settle(levels, readings, p[:, None], np.array([ridge])).means[:, 0]
 
     design = np.zeros((len(x), M + U))
@@ -193,7 +193,7 @@ def test_its_terms_are_the_plain_ones():
     moves = ~np.eye(3, dtype=bool)
     prices = Prices(1.0, np.array([2.5]), 1.0, 1.0, 0.01)
     model = Model(prices, Constraints.of(moves), make_search("auto", "exact", "complete", moves))
-    model = model.at(levels, blank.noises(x, panel))
+    model = model.at(levels)
     start = Params(np.full(3, 0.7), PROCESS.transition_probs, jm.emissions.Record([Gaussian(MEANS, 1.0)]))
     sequences = Sequences.of(Threads(1), panel, x).at(levels)
     run = descend(sequences, start, model, 6, 0.0)
@@ -369,7 +369,7 @@ def test_a_start_far_off_is_mended():
     panel = jm.Panel.from_arrays(np.arange(12.0), [8, 8, 8, 12, 12, 12, 18, 18, 18, 12, 12, 8.0], np.zeros(12, int))
     held = Sequences.of(Threads(1), panel, panel.values)
     one = np.ones(1)
-    levels = Levels(np.arange(1), one, one, np.zeros((1, 1)), np.full((1, 1), 25.0), 5.0 * one, True)
+    levels = Levels(np.arange(1), one, one, np.zeros((1, 1)), np.full((1, 1), 25.0), 5.0 * one, one, True)
     slow = jm.Process([0.3] * 3, PROCESS.transition_probs, emission=Gaussian(MEANS, sds=0.5))
     found = find_levels(held.at(levels), slow).levels
     assert found.means[0, 0] == pytest.approx(8.0, abs=0.1)

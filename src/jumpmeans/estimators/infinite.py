@@ -19,6 +19,8 @@ from ..fit.descent import Descent, Model, descend, descend_with_spread
 from ..fit.levels import at_own_level, begin_levels
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
+    TOL,
+    TOL_AFTER_SAMPLE,
     are_auto,
     barred_first,
     check_distinct,
@@ -30,6 +32,7 @@ from ..fit.setup import (
     one_or_list,
     or_auto,
     sample_panel,
+    start_panel,
     states_and_emission,
     total_weight,
     typical_gap,
@@ -171,7 +174,7 @@ process_, states_, n_iter_, converged_, history_
         structure: Structure | None = None,
         engine: Any = "threads",
         max_iter: int = 300,
-        tol: float = 1e-9,
+        tol: float | str = "auto",
         random_state: Any = 0,
         jumps_per_gap: int | str = "auto",
         search: str = "exact",
@@ -238,9 +241,10 @@ process_, states_, n_iter_, converged_, history_
                 run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
         names = labels if blank.is_direct else np.arange(M)
-        sequences = self._hold(panel, run.params.emission, names)
+        sequences, few = self._hold(panel, run.params.emission, names), start_panel(panel, model.constraints)
+        sample = None if few is panel or run.levels is not None else self._hold(few, run.params.emission, names)
         with status("closing steps"):
-            self._publish(panel, sequences.at(run.levels), run, model, names, n_states_=M, path_=path)
+            self._publish(panel, sequences.at(run.levels), run, model, names, sample, n_states_=M, path_=path)
         return self
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
@@ -311,7 +315,7 @@ process_, states_, n_iter_, converged_, history_
             np.full(M, 1.0 / M),
         )
         with explained(panel, WHY, REMEDY):
-            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, self.tol)
+            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, or_auto(self.tol, TOL))
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
@@ -343,13 +347,13 @@ process_, states_, n_iter_, converged_, history_
         params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
         x = params.emission.encode(panel)
         levels = run.levels if few is panel else begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
-        noises = blank.noises(x, panel)
-        model = model.at(levels, noises)
+        model = model.at(levels)
         sequences, timing = self._hold(panel, params.emission).at(levels), run.timing.restarted()
         with explained(panel, WHY, REMEDY):
             if few is not panel:
-                run = descend(sequences, params, model, self.max_iter, self.tol, timing=timing)
-            run, model = descend_with_spread(sequences, run, model, noises, self.max_iter, self.tol)
+                tol = or_auto(self.tol, TOL_AFTER_SAMPLE)
+                run = descend(sequences, params, model, self.max_iter, tol, timing=timing)
+            run, model = descend_with_spread(sequences, run, model, self.max_iter, or_auto(self.tol, TOL))
         return run, model, path
 
     def _first_params(self, panel: Panel, blank: Record, prices: Prices) -> Params:
@@ -369,7 +373,7 @@ process_, states_, n_iter_, converged_, history_
         x = params.emission.encode(panel)
         block = Block.of(panel, x)
         levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
-        model = self._model(prices, every_move(len(params.rates))).at(levels, params.emission.noises(x, panel))
+        model = self._model(prices, every_move(len(params.rates))).at(levels)
 
         def seen(own: Levels | None) -> tuple[Block, Floats]:
             y = at_own_level(panel, x, own)
@@ -385,10 +389,9 @@ process_, states_, n_iter_, converged_, history_
             lambda n: model._replace(constraints=every_move(n)),
             seen=seen,
         )
-        rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, self.tol)
-        return search_states(
-            Sequences.hold(get_engine(self.engine), block).at(levels), scene, rules, total_weight(panel)
-        )
+        rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, or_auto(self.tol, TOL))
+        held = Sequences.hold(get_engine(self.engine), block).at(levels)
+        return search_states(held, scene, rules, total_weight(panel))
 
     def _kinds(self) -> tuple[str, ...]:
         if isinstance(self.proposals, str):

@@ -47,9 +47,9 @@ class Model(NamedTuple):
         """Whether all that the decoder uses is part of the objective; then no step can raise it."""
         return self.prices.prior_count > 0 and not self.prices.integrated
 
-    def at(self, levels: Levels | None, noises: Floats) -> Model:
-        """The same under the ridge of these offsets; noises (D,) of the columns."""
-        return self if levels is None else self._replace(prices=self.prices._replace(ridge=ridge_of(levels, noises)))
+    def at(self, levels: Levels | None) -> Model:
+        """The same under the ridge of these offsets."""
+        return self if levels is None else self._replace(prices=self.prices._replace(ridge=ridge_of(levels)))
 
 
 class Descent(NamedTuple):
@@ -151,9 +151,10 @@ ROUNDS, SPREAD_CHANGE = 5, 0.02
 
 
 def descend_with_spread(
-    sequences: Sequences, run: Descent, model: Model, noises: Floats, max_iter: int, tol: float
+    sequences: Sequences, run: Descent, model: Model, max_iter: int, tol: float
 ) -> tuple[Descent, Model]:
     """From the end of a descent to one under a spread of the offsets that its own trajectories bear out."""
+    model = model.at(run.levels)
     for _ in range(ROUNDS):
         before = run.levels
         if before is None or before.fixed:
@@ -162,7 +163,7 @@ def descend_with_spread(
         change = np.abs(np.log(levels.sds[before.columns] / before.sds[before.columns]))
         if np.all(change <= SPREAD_CHANGE):
             break
-        model = model.at(levels, noises)
+        model = model.at(levels)
         timing = run.timing.restarted()
         run = descend(sequences.at(levels), run.params, model, max_iter, tol, run.dwells, timing)
     return run, model

@@ -13,6 +13,7 @@ from ..model.updates import transition_rows
 from ..passes import Expected, Sequences
 from ..progress import say
 from .levels import step_levels
+from .regression import regress
 
 # In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
 SHARED_READINGS = 300.0
@@ -43,7 +44,11 @@ def maximise(
     rates = np.where(time > 0, exits / np.where(time > 0, time, 1.0), process.rates)
     rates = np.where(moves.any(axis=1), rates, 0.0)
     P = transition_rows(jumps, pseudo_count, moves, process.transition_probs)
-    if constraints.binds:
+    effects = process.effects
+    if effects is not None and expected.depending is not None:
+        Q, effects = regress(process, jumps, expected.depending, constraints, pseudo_count)
+        rates, P = split(Q, P)
+    elif constraints.binds:
         counts = np.where(moves, jumps + pseudo_count, 0.0)
         rates, P = split(constraints.most_likely(counts, time, process.rate_matrix), P)
     return Process(
@@ -52,6 +57,7 @@ def maximise(
         constraints.initial_probs(expected.first + pseudo_count),
         process.emission.update(expected.emission).with_scales(expected.emission, shared, floors),
         process.states,
+        effects,
     )
 
 
@@ -70,3 +76,19 @@ def em_steps(
         process = maximise(process, expected, constraints, pseudo_count, SHARED_READINGS)
         sequences = sequences.at(levels)
     return process, sequences
+
+
+def steps_after_sample(
+    sequences: Sequences, process: Process, constraints: Constraints, most: int, pseudo_count: float, least: float
+) -> list[Process]:
+    """The processes after each further step, on all rows, until one gains less than `least` for each row."""
+    found, before = [process], -np.inf
+    for k in range(most):
+        say(f"{len(process.rates)} states, EM step {k + 1} on all rows")
+        expected = sequences.expect(found[-1])
+        log_lik = float(sequences.weights @ expected.log_lik)
+        found.append(maximise(found[-1], expected, constraints, pseudo_count, SHARED_READINGS))
+        if log_lik - before < least * sequences.row_weight:
+            break
+        before = log_lik
+    return found

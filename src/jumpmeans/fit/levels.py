@@ -65,8 +65,9 @@ def begin_levels(panel: Panel, x: Floats, blank: Record, offsets: str | None, of
         )
     units, shares, weights = _units(panel, offsets)
     means, sds = np.zeros((len(weights), D)), np.zeros(D)
-    levels = Levels(units, shares, weights, means, np.zeros_like(means), sds, all(sd != "auto" for sd in given))
     noises = blank.noises(x, panel)
+    fixed = all(sd != "auto" for sd in given)
+    levels = Levels(units, shares, weights, means, np.zeros_like(means), sds, noises, fixed)
     for d, column in enumerate(blank.columns):
         if not column.has_levels:
             continue
@@ -104,7 +105,7 @@ def units_at_zero(panel: Panel, offsets: str, sds: Floats) -> Levels:
     """The units of a panel before anything is known of them; sds (D,) of their offsets."""
     units, shares, weights = _units(panel, offsets)
     means = np.zeros((len(weights), len(sds)))
-    return Levels(units, shares, weights, means, means, sds, True).with_prior_variances()
+    return Levels(units, shares, weights, means, means, sds, np.zeros_like(sds), True).with_prior_variances()
 
 
 def level_starts(levels: Levels | None) -> list[Levels | None]:
@@ -122,9 +123,9 @@ def at_zero(levels: Levels) -> Levels:
     return replace(levels, means=np.zeros_like(levels.means))
 
 
-def ridge_of(levels: Levels, noises: Floats) -> Floats:
+def ridge_of(levels: Levels) -> Floats:
     """(D,) ρ: noise² over the variance of the offsets; infinite where there are none."""
-    return np.where(levels.sds > 0, noises**2 * np.where(levels.sds > 0, ridges(levels), 0.0), np.inf)
+    return np.where(levels.sds > 0, levels.noises**2 * np.where(levels.sds > 0, ridges(levels), 0.0), np.inf)
 
 
 def settled(levels: Levels, stats: Stats, params: Params, prices: Prices) -> tuple[Levels, Stats]:

@@ -48,8 +48,8 @@ class Levels:
     """What is known of the offsets of all units.
 
     units (S,): unit of each sequence; shares (S,): how often a sequence counts within its unit; weights (U,): how
-    often a unit counts. means, variances (U, D): m and v; sds (D,): τ, 0 for a column without offsets.
-    fixed : whether τ is given.
+    often a unit counts. means, variances (U, D): m and v; sds (D,): τ, 0 for a column without offsets; noises (D,):
+    those of the columns. fixed : whether τ is given.
     """
 
     units: Ints
@@ -58,6 +58,7 @@ class Levels:
     means: Floats
     variances: Floats
     sds: Floats
+    noises: Floats
     fixed: bool = False
 
     @property

@@ -15,6 +15,7 @@ from ..kinds import HELD, SNAPSHOT, TRANSITION
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
+    from .varying import Gaps
 
 # Rows of a block: enough blocks for all cores, blocks large enough to be worth a call.
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
@@ -80,6 +81,10 @@ class Block:
 
     def __reduce__(self) -> tuple[Any, ...]:  # unpickled arrays are read-only again
         return Block, tuple(getattr(self, field.name) for field in fields(self))
+
+    def __sizeof__(self) -> int:  # what a worker of a cluster plans its memory by
+        parts = (getattr(self, field.name) for field in fields(self))
+        return object.__sizeof__(self) + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
     @classmethod
     def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None) -> Block:
@@ -152,6 +157,13 @@ class Block:
             barred[self.offsets[1:] - 1] = False
             holds = holds | (self.row_kinds != SNAPSHOT) | barred
         return holds
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """The gaps by rates and length, where rates depend on covariates."""
+        from .varying import Gaps
+
+        return Gaps.of(self)
 
     @property
     def is_exact(self) -> bool:

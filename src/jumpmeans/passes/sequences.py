@@ -20,8 +20,9 @@ from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
-from .smooth import Expected, agree, expect, gauge, smooth, weigh
+from .smooth import Expected, Ready, agree, expect, gauge, smooth, weigh
 from .sweep import Search, blank, sweep
+from .varying import Varying
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -32,14 +33,15 @@ class Sequences:
     """Blocks held by an engine, and the little that must be known of all of them together.
 
     Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here. `exact` says
-    whether rows tell all that happened; where they show states, there is nothing to guess. Values are taken relative to
-    `levels`, if there are any.
+    whether rows tell all that happened; where they show states, there is nothing to guess. `row_weight`: of all rows.
+    Values are taken relative to `levels`, if there are any.
     """
 
     held: Held
     weights: Floats
     longest_gap: float
     exact: bool = False
+    row_weight: float = 0.0
     levels: Levels | None = None
 
     @classmethod
@@ -52,7 +54,8 @@ class Sequences:
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
         """The sequences of one block, cut for the engine."""
-        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact)
+        row_weight = float(block.weights @ np.diff(block.offsets))
+        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact, row_weight)
 
     def at(self, levels: Levels | None) -> Sequences:
         """The same sequences, at other levels."""
@@ -82,8 +85,8 @@ class Sequences:
         costs = jump_costs(params.transition_probs, prices.transition)
         return self.held.run(decode_online, None, params, costs, prices, search, self.levels)[0]
 
-    def _propagator(self, process: Process) -> Propagator:
-        return Propagator.of(process, self.longest_gap)
+    def _propagator(self, process: Process) -> Ready:
+        return Varying(process) if process.effects is not None else Propagator.of(process, self.longest_gap)
 
     def smooth(self, process: Process) -> tuple[Floats, Floats]:
         """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
