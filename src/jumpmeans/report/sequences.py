@@ -12,6 +12,8 @@ import numpy as np
 from ..arrays import AnyArray, Floats, Ints
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..engines import get_engine
+from ..passes import Sequences
 
 # A probability is one letter, the index of which is 63 times as large; page.js reads it.
 LETTERS = np.array(list("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"))
@@ -154,6 +156,11 @@ def _probabilities(model: Any, panel: Panel, ends: Floats, grid: int) -> list[st
 
 def _misfit(model: Any, panel: Panel) -> Floats:
     """(S,) how unlikely each sequence is under the process, per row with a value; NaN for one without any."""
-    log_lik = model._sequences(panel).smooth(model.process_)[1]
+    process = model.process_
+    if hasattr(model, "_sequences"):
+        held = model._sequences(panel)
+    else:
+        held = Sequences.of(get_engine("threads"), panel, process.emission.encode(panel), process.states)
+    log_lik = held.smooth(process)[1]
     n = np.bincount(panel.sequence_index[panel.observed], minlength=panel.n_sequences)
     return np.where(n > 0, -log_lik / np.maximum(n, 1), np.nan)
