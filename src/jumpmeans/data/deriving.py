@@ -47,6 +47,21 @@ def head(panel: Panel, n: int) -> Panel:
     return dataclasses.replace(panel, **taken, end_times=np.where(lengths < panel.lengths, last, panel.end_times))
 
 
+def pieces(panel: Panel, n: int) -> Panel:
+    """Panel of sequences of at most n rows: longer ones are cut, and what lay between two pieces is left out."""
+    counts = -(-panel.lengths // n)
+    whole = np.repeat(np.arange(panel.n_sequences), counts)
+    place = n * (np.arange(len(whole)) - np.repeat(np.cumsum(counts) - counts, counts))
+    lengths = np.minimum(panel.lengths[whole] - place, n)
+    taken = _take(panel, panel.offsets[:-1][whole] + place, lengths)
+    edges, times = taken["offsets"], taken["times"]
+    first, last = place == 0, place + lengths == panel.lengths[whole]
+    own = {name: x[whole] for name in PER_SEQUENCE if (x := getattr(panel, name)) is not None}
+    own["start_times"] = np.where(first, own["start_times"], times[edges[:-1]])
+    own["end_times"] = np.where(last, own["end_times"], times[edges[1:] - 1])
+    return dataclasses.replace(panel, **taken, **own)
+
+
 def from_first_seen(panel: Panel) -> tuple[Panel, Bools]:
     """Panel of the rows from the first of each sequence that tells anything, where its window then begins.
 

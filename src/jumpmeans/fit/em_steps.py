@@ -67,3 +67,19 @@ def em_steps(
         say(f"{len(process.rates)} states, EM step {k + 1} of {n_steps}")
         process = maximise(process, sequences.expect(process), constraints, pseudo_count, SHARED_READINGS)
     return process
+
+
+def steps_after_sample(
+    sequences: Sequences, process: Process, constraints: Constraints, most: int, pseudo_count: float, least: float
+) -> list[Process]:
+    """The processes after each further step, on all rows, until one gains less than `least` for each row."""
+    found, before = [process], -np.inf
+    for k in range(most):
+        say(f"{len(process.rates)} states, EM step {k + 1} on all rows")
+        expected = sequences.expect(found[-1])
+        log_lik = float(sequences.weights @ expected.log_lik)
+        found.append(maximise(found[-1], expected, constraints, pseudo_count, SHARED_READINGS))
+        if log_lik - before < least * sequences.row_weight:
+            break
+        before = log_lik
+    return found

@@ -31,13 +31,14 @@ class Sequences:
     """Blocks held by an engine, and the little that must be known of all of them together.
 
     Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here. `exact` says
-    whether rows tell all that happened; where they show states, there is nothing to guess.
+    whether rows tell all that happened; where they show states, there is nothing to guess. `row_weight`: of all rows.
     """
 
     held: Held
     weights: Floats
     longest_gap: float
     exact: bool = False
+    row_weight: float = 0.0
 
     @classmethod
     def of(
@@ -49,7 +50,8 @@ class Sequences:
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
         """The sequences of one block, cut for the engine."""
-        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact)
+        row_weight = float(block.weights @ np.diff(block.offsets))
+        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact, row_weight)
 
     def no_jumps(self) -> Any:
         """Trajectories to begin with: without jumps."""
