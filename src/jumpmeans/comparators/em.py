@@ -16,12 +16,22 @@ from ..arrays import Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines import get_engine
+from ..engines.scanned import ScannedPanel
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
-from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
+from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, explained, hold
 from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless
 from ..fit.information import observed_information
-from ..fit.setup import are_distinct, check_distinct, constrain, start_panel, states_and_emission, typical_gap
+from ..fit.setup import (
+    Data,
+    are_distinct,
+    check_distinct,
+    constrain,
+    measured_panel,
+    start_panel,
+    states_and_emission,
+    typical_gap,
+)
 from ..fit.start import given_process, named_emission, start_emission
 from ..history import History
 from ..model.constraints import Constraints, split
@@ -158,42 +168,42 @@ class EM(ReadOut):
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
-        panel = as_panel(panel)
+        panel = as_data(panel)
         given = None if self.start is None else given_process(self.start, self.n_states)
         if given is not None:
             labels, blank = given.states, given.emission.with_pseudo_count(0.0)
         else:
             labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
         constraints, blank = constrain(self.structure, labels, blank, panel)
-        engine = get_engine(self.engine)
-        x = blank.encode(panel)
-        task = Task.of(Sequences.of(engine, panel, x, labels), constraints, blank, x, panel)
+        measured = measured_panel(panel)
+        task = Task.of(
+            hold(self.engine, panel, blank, labels), constraints, blank, blank.encode(measured), measured
+        )._replace(shortest_gap=panel.shortest_gap)  # fmt: skip
         few = start_panel(panel, constraints) if given is None else panel
-        own = x if few is panel else blank.encode(few)
+        here = measured if isinstance(panel, ScannedPanel) else panel
         run = None
         if given is not None:
-            starts = [opened(replace(given, emission=blank), constraints, typical_gap(panel))]
-        elif few is panel or not are_distinct(blank, own):
-            starts = self._starts(panel, x, blank, constraints, labels)
+            starts = [opened(replace(given, emission=blank), constraints, typical_gap(measured))]
+        elif few is panel or not are_distinct(blank, own := blank.encode(few)):
+            starts = self._starts(here, blank, constraints, labels)
         else:
-            sample = Task.of(Sequences.of(engine, few, own, labels), constraints, blank, own, few)
+            sample = Task.of(hold(self.engine, few, blank, labels), constraints, blank, own, few)
             with explained(few, WHY):
-                found = self._best_climb(sample, self._starts(few, own, blank, constraints, labels)).end
+                found = self._best_climb(sample, self._starts(few, blank, constraints, labels)).end
             start = opened(loosened(found, sample, own, few), constraints, typical_gap(few))
             # what the sample does not show may be impossible under what it says: then all rows are started from
             with suppress(NoPathError):
                 run = self._best_climb(task, [start])
-            starts = [] if run else self._starts(panel, x, blank, constraints, labels)
+            starts = [] if run else self._starts(here, blank, constraints, labels)
         with explained(panel, WHY):
             run = run or self._best_climb(task, starts)
         with all_at_once(self) as new:
             new._publish(panel, run, labels, task.shortest_gap)
         return self
 
-    def _starts(
-        self, panel: Panel, x: Floats, blank: Record, constraints: Constraints, labels: NDArray[Any]
-    ) -> list[Process]:
+    def _starts(self, panel: Panel, blank: Record, constraints: Constraints, labels: NDArray[Any]) -> list[Process]:
         """Processes to start from."""
+        x = blank.encode(panel)
         check_distinct(panel, blank, x)
         rng = np.random.default_rng(self.random_state)
         moves = constraints.moves
@@ -212,7 +222,7 @@ class EM(ReadOut):
         climbs = [climb(task, start, self.max_iter, self.tol, self.accelerate) for start in starts]
         return max(climbs, key=lambda run: run.end.log_lik)
 
-    def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float) -> None:
+    def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], shortest: float) -> None:
         process, expected = run.end.process, run.end.expected
         time, jumps = np.diag(expected.integrals), process.rate_matrix * expected.integrals
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
@@ -221,9 +231,13 @@ class EM(ReadOut):
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
-        self.process_, self.states_, self._seen_ = process, process.states, panel
+        self.process_, self.states_ = process, process.states
+        here = measured_panel(panel) if isinstance(panel, ScannedPanel) else panel
+        self.__dict__.pop("_seen_", None)
+        if here is panel:
+            self._seen_ = here
         self._occupancy_ = Occupancy.of(panel, time, visits)
-        self._last_value_ = check_at_fit(self, panel)
+        self._last_value_ = check_at_fit(self, here)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
         if warn_if_endless(process, shortest):

@@ -1,5 +1,4 @@
-"""A few sequences that stand for all of a panel, and how much weight its rows have: the same in whatever parts it lies.
-"""
+"""A few sequences that stand for a panel, and the weight of its rows: the same in whatever parts it lies."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints
+from .deriving import pieces
 
 if TYPE_CHECKING:
     from .panel import Panel
@@ -53,8 +53,8 @@ class Marks(NamedTuple):
     keys: Floats
 
 
-def marks_of(panel: Panel, longest: int) -> Marks:
-    """Marks of the sequences of a panel, whose sample holds at most `longest` rows of each."""
+def marks_of(panel: Panel) -> Marks:
+    """Marks of the sequences of a panel."""
     place = np.arange(panel.n_observations) - np.repeat(panel.offsets[:-1], panel.lengths) + 1.0
     values = np.nan_to_num(panel.values)
     keys = [
@@ -72,12 +72,17 @@ def choose(parts: list[Marks], most_rows: int) -> tuple[Ints, int]:
     """
     lengths = np.concatenate([part.lengths for part in parts])
     S = len(lengths)
-    longest = longest_of(S, most_rows)
+    longest = most_rows // min(S, SAMPLED_SEQUENCES)
     order = np.lexsort([*np.concatenate([part.keys for part in parts], axis=1), lengths])
     n = max(1, min(S, int(most_rows / np.minimum(lengths, longest).mean())))
     return np.sort(order[((np.arange(n) + 0.5) * S / n).astype(np.int64)]), longest
 
 
-def longest_of(n_sequences: int, most_rows: int) -> int:
-    """Rows of a sequence that a sample holds at most."""
-    return most_rows // min(n_sequences, SAMPLED_SEQUENCES)
+def sample(panel: Panel, most_rows: int, size: int | None = None) -> Panel:
+    """The panel, or about `most_rows` of its rows: sequences, or pieces of at most `size` rows, spread over all."""
+    if panel.n_observations <= most_rows:
+        return panel
+    if size:
+        panel = pieces(panel, size)
+    chosen, longest = choose([marks_of(panel)], most_rows)
+    return panel.select(chosen).head(longest)

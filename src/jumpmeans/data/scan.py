@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
 from itertools import pairwise
@@ -20,7 +21,7 @@ from ..errors import PanelError, first_few
 from .building import Roles, build, open_frame
 from .clock import Clock
 from .columns import declared_order
-from .files import read_parquet
+from .files import parquet_names, read_parquet
 from .known import StateSet
 from .panel import Panel
 from .sampling import Tally, joined_tally, tally
@@ -44,6 +45,16 @@ def find_files(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> li
     if twice:
         raise PanelError(f"paths must be distinct, got {twice[0]!r} twice; leave one out.")
     return found
+
+
+@contextmanager
+def in_file(path: str) -> Iterator[None]:
+    """Errors of a panel name the file that it is read from."""
+    try:
+        yield
+    except PanelError as error:
+        text = str(error)
+        raise PanelError(text if repr(path) in text else f"in {path!r}: {text}") from None
 
 
 @dataclass(frozen=True)
@@ -71,36 +82,32 @@ class Source:
 
     def read(self) -> Panel | None:
         """The panel of the file; None if it has no rows."""
-        columns = self._columns()
-        if columns is None:
-            return None
-        try:
-            return Panel(**build(columns, self.origin))
-        except PanelError as error:
-            raise PanelError(f"in {self.path!r}: {error}") from None
-
-    def _columns(self) -> Any:
-        table = self._table(self.path, self.away, False)
+        table = self._table(self.path, self.away, keep=False)
         for path, ids in self.more:
             import pyarrow as pa
 
-            table = pa.concat_tables([table, self._table(path, ids, True)], promote_options="permissive")
-        return self.roles.pick(open_frame(table)[0]) if table.num_rows else None
+            table = pa.concat_tables([table, self._table(path, ids, keep=True)], promote_options="permissive")
+        if not table.num_rows:
+            return None
+        with in_file(self.path):
+            return Panel(**build(self.roles.pick(open_frame(table)[0]), self.origin))
 
-    def _table(self, path: str, ids: frozenset[Any], only: bool) -> Any:
-        """Rows of a file, without those of some ids, or only these."""
-        table = read_parquet(Path(path), self.roles)
-        if not ids and not only:
+    def _table(self, path: str, ids: frozenset[Any], keep: bool) -> Any:
+        """Rows of a file: those of the given ids to keep, or all but them."""
+        with in_file(path):
+            self.roles.check(parquet_names(Path(path)))
+        table = read_parquet(Path(path), self.roles.names())
+        if not ids:
             return table
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        own = pc.is_in(table[self.roles.id], value_set=pa.array(list(ids)))
-        return table.filter(own if only else pc.invert(own))
+        own = pc.is_in(table[self.roles.id], value_set=pa.array(list(ids), table[self.roles.id].type))
+        return table.filter(own if keep else pc.invert(own))
 
     def order_of(self, name: str) -> list[Any] | None:
         """The order that a column declares for its labels."""
-        return declared_order(open_frame(self._table(self.path, frozenset(), False))[0][name])
+        return declared_order(open_frame(self._table(self.path, frozenset(), keep=False))[0][name])
 
 
 # --------------------------------------------------------------------------------------- what a file tells
@@ -142,7 +149,6 @@ def digest(source: Source) -> Digest | None:
     panel = source.read()
     if panel is None:
         return None
-    early = np.flatnonzero(panel.times[panel.offsets[:-1]] > panel.start_times)
     return Digest(
         source.path,
         panel.lengths,
@@ -155,16 +161,9 @@ def digest(source: Source) -> Digest | None:
         panel.state_sets,
         None if panel.groups is None else _words(panel.groups),
         (float(panel.start_times.min()), float(panel.end_times.max())),
-        panel.locate(int(panel.offsets[early[0]])) if len(early) else None,
-        shortest_gap(panel),
+        panel.early,
+        panel.shortest_gap,
     )
-
-
-def shortest_gap(panel: Panel) -> float:
-    """Least time between successive observations of a sequence, if not of one instant; infinite if there are none."""
-    rows = np.flatnonzero(panel.observed)
-    gaps = np.diff(panel.times[rows])
-    return float(gaps[(np.diff(panel.sequence_index[rows]) == 0) & (gaps > 0)].min(initial=np.inf))
 
 
 def id_keys(ids: AnyArray) -> NDArray[np.uint64]:
@@ -282,14 +281,14 @@ def join_panels(parts: Sequence[Panel]) -> Panel:
         found = [getattr(part, name) for part in parts]
         if all(x is None for x in found):
             return None
-        return np.concatenate([empty(part) if x is None else x for part, x in zip(parts, found, strict=True) if empty or x is not None])  # type: ignore[misc]
+        return np.concatenate([empty(part) if x is None and empty else x for part, x in zip(parts, found, strict=True)])
 
-    ends = np.cumsum([part.n_observations for part in parts])
+    first = np.cumsum([0, *(part.n_observations for part in parts)])
     return dataclasses.replace(
         parts[0],
         **{name: joined(name) for name in ("times", "values", "ids", "start_times", "end_times", "weights", "groups")},
-        offsets=np.concatenate([[0], *(part.offsets[1:] + end - part.n_observations for part, end in zip(parts, ends, strict=True))]),
-        rows=np.arange(ends[-1]),
+        offsets=np.concatenate([[0], *(part.offsets[1:] + n for part, n in zip(parts, first, strict=False))]),
+        rows=np.arange(first[-1]),
         kinds=joined("kinds", lambda part: np.zeros(part.n_observations, np.int8)),
         known=joined("known", lambda part: np.full(part.n_observations, -1)),
     )  # fmt: skip

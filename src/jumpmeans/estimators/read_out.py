@@ -19,8 +19,10 @@ from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..emissions import Record
 from ..engines import get_engine
+from ..engines.scanned import ScannedPanel
 from ..errors import InfeasibleError, PanelError
 from ..fit.publish import publish_trajectories
+from ..fit.setup import MANY_ROWS
 from ..history import History
 from ..model.process import Process
 from ..options import Rule, choice
@@ -39,6 +41,23 @@ def as_panel(data: Any) -> Panel:
     return data if isinstance(data, Panel) else Panel.from_frame(data)
 
 
+def as_data(data: Any) -> Any:
+    """A panel, a panel on a cluster, or a frame with columns id, time and value as a panel.
+
+    A panel on a cluster of no more rows than a fit looks at anyway is brought here.
+    """
+    if not isinstance(data, ScannedPanel):
+        return as_panel(data)
+    return data.gather() if data.n_observations <= MANY_ROWS else data
+
+
+def hold(engine: Any, panel: Any, record: Record, labels: AnyArray | None = None) -> Sequences:
+    """The sequences of a panel as an engine holds them; those of a panel on a cluster are there already."""
+    if isinstance(panel, ScannedPanel):
+        return panel.hold(record, labels)
+    return Sequences.of(get_engine(engine), panel, record.encode(panel), labels)
+
+
 @contextmanager
 def all_at_once(model: Fitting) -> Iterator[Fitting]:
     """A copy to be fitted, which the model becomes at the end: a fit that fails leaves a fitted model as it was."""
@@ -48,32 +67,37 @@ def all_at_once(model: Fitting) -> Iterator[Fitting]:
 
 
 @contextmanager
-def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
+def explained(panel: Any, why: str, remedy: str = "") -> Iterator[None]:
     """Turn the internal error of a sequence without any path into one that a user can act on."""
     try:
         yield
     except NoPathError as error:
-        first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
-        row = min(max(int(first) + error.row, int(first)), int(last) - 1)
-        if not error.shown:
-            values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
-            raise InfeasibleError(
-                "some state must be able to show each row, at a cost that floats can hold, got none for "
-                f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
-                "column, or lower emission_weight."
-            ) from None
-        if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[error.sequence]:
-            raise InfeasibleError(
-                f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
-                "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
-            ) from None
-        pair, is_first = pair_of(panel, row)
-        allow = (
-            "allow it to be first (Structure(initial=...))" if is_first else "allow the move (Structure(allowed=...))"
+        row, shown = error.row, error.shown
+        if isinstance(panel, ScannedPanel):
+            said, file = panel.at(error.sequence, no_path_of, row, shown, why, remedy)
+            raise InfeasibleError(f"in {file!r}: {said}") from None
+        raise InfeasibleError(no_path_of(panel, error.sequence, row, shown, why, remedy)) from None
+
+
+def no_path_of(panel: Panel, sequence: int, place: int, shown: bool, why: str, remedy: str) -> str:
+    """What to say of a sequence that has no path, which dies at a place within it; `shown` as of `NoPathError`."""
+    first, last = panel.offsets[sequence], panel.offsets[sequence + 1]
+    row = min(max(int(first) + place, int(first)), int(last) - 1)
+    if not shown:
+        values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
+        return (
+            "some state must be able to show each row, at a cost that floats can hold, got none for "
+            f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
+            "column, or lower emission_weight."
         )
-        raise InfeasibleError(
-            f"{why} must be able to explain every sequence, got none for {pair}; {allow}, {remedy}or correct the row."
-        ) from None
+    if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[sequence]:
+        return (
+            f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
+            "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
+        )
+    pair, is_first = pair_of(panel, row)
+    allow = "allow it to be first (Structure(initial=...))" if is_first else "allow the move (Structure(allowed=...))"
+    return f"{why} must be able to explain every sequence, got none for {pair}; {allow}, {remedy}or correct the row."
 
 
 def pair_of(panel: Panel, row: int) -> tuple[str, bool]:
@@ -107,7 +131,7 @@ class Occupancy(NamedTuple):
     backend: str | None
 
     @classmethod
-    def of(cls, panel: Panel, time: Floats, visits: AnyArray) -> Occupancy:
+    def of(cls, panel: Any, time: Floats, visits: AnyArray) -> Occupancy:
         """Time and visits of a panel, with its unit of time if that is known."""
         unit = None if panel.clock is None else "days"
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
