@@ -7,6 +7,7 @@ import dataclasses
 import gzip
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from io import StringIO
 from itertools import islice
 from operator import itemgetter
@@ -101,6 +102,26 @@ def read_header(path: str | PathLike[str]) -> list[str]:
         return list(map(unshielded, next(line for line in reader if line)))
     except (StopIteration, csv.Error):
         raise PanelError(f"{str(path)!r} must have a header and at least one row, but has no header.") from None
+
+
+def words_of(path: str | PathLike[str], column: str, most: int) -> set[str]:
+    """Distinct fields of a column as text, empty where one is missing; no more are looked for than `most` and one."""
+    path = Path(path)
+    delimiter = _find_delimiter(path)
+    if delimiter is None:
+        return {
+            "" if x is None else str(x) for x in read_parquet(path).column(column).unique()[: most + 1].to_pylist()
+        }
+    reader = csv.reader(StringIO(_decode(path, _unpack(path)), newline=""), delimiter=delimiter, strict=True)
+    place = list(map(unshielded, next(line for line in reader if line))).index(column)
+    found: set[str] = set()
+    with suppress(csv.Error):  # a table that is none is told of by whoever reads it whole
+        for line in reader:
+            if len(line) > place:
+                found.add(line[place])
+            if len(found) > most:
+                break
+    return found
 
 
 def _find_delimiter(path: Path) -> str | None:

@@ -216,6 +216,14 @@ class ScannedPanel:
         new.scale, new.weights = scale, self.weights * scale
         return new
 
+    def refuse_dependence(self, structure: Any) -> None:
+        """Refuse a structure whose rates depend on covariates, which panels on a cluster do not have."""
+        if structure is not None and structure.depends:
+            raise PanelError(
+                "rates must not depend on covariates or breaks for a panel on a cluster, which has none; read the "
+                "files with read_panel."
+            )
+
     # ---------------------------------------------------------------- what workers do
 
     def each(self, name: str, work: Callable[..., Any], *shared: Any, only: Sequence[int] | None = None) -> list[Any]:

@@ -107,7 +107,7 @@ def warn_of_times(looks: Looks) -> None:
             "in from_arrays): 'transition' where nothing else happened since the row before, 'entry' where something "
             "may have; as snapshots, rates come out far too high.",
             StructureWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
@@ -121,5 +121,5 @@ def warn_of_ends(looks: Looks, labels: AnyArray, moves: Bools) -> None:
             + (f" (nor {names[1:]})" if len(names) > 1 else "")
             + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions.",
             StructureWarning,
-            stacklevel=5,
+            stacklevel=4,
         )

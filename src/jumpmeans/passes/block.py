@@ -16,6 +16,7 @@ from ..kinds import HELD, SNAPSHOT, TRANSITION
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
+    from .varying import Gaps
 
 # Rows of a block: enough blocks for all cores, blocks large enough to be worth a call.
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
@@ -185,6 +186,13 @@ class Block:
             barred[self.offsets[1:] - 1] = False
             holds = holds | (self.row_kinds != SNAPSHOT) | barred
         return holds
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """The gaps by rates and length, where rates depend on covariates."""
+        from .varying import Gaps
+
+        return Gaps.of(self)
 
     @property
     def is_exact(self) -> bool:

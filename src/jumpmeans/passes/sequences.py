@@ -19,8 +19,9 @@ from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
-from .smooth import Expected, agree, expect, smooth, weigh
+from .smooth import Expected, Ready, agree, expect, smooth, weigh
 from .sweep import Search, blank, occupy, sweep
+from .varying import Varying
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -81,8 +82,8 @@ class Sequences:
         costs = jump_costs(params.transition_probs, prices.transition)
         return self.held.run(decode_online, None, params, costs, prices, search)[0]
 
-    def _propagator(self, process: Process) -> Propagator:
-        return Propagator.of(process, self.longest_gap)
+    def _propagator(self, process: Process) -> Ready:
+        return Varying(process) if process.effects is not None else Propagator.of(process, self.longest_gap)
 
     def smooth(self, process: Process) -> tuple[Floats, Floats]:
         """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
