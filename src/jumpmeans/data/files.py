@@ -109,9 +109,7 @@ def words_of(path: str | PathLike[str], column: str, most: int) -> set[str]:
     path = Path(path)
     delimiter = _find_delimiter(path)
     if delimiter is None:
-        return {
-            "" if x is None else str(x) for x in read_parquet(path).column(column).unique()[: most + 1].to_pylist()
-        }
+        return {"" if x is None else str(x) for x in read_parquet(path).column(column).unique()[: most + 1].to_pylist()}
     reader = csv.reader(StringIO(_decode(path, _unpack(path)), newline=""), delimiter=delimiter, strict=True)
     place = list(map(unshielded, next(line for line in reader if line))).index(column)
     found: set[str] = set()

@@ -291,12 +291,15 @@ class ScannedPanel:
         )
 
     def write(self, name: str, folder: str | PathLike[str], work: Callable[..., Any], *shared: Any) -> list[str]:
-        """A Parquet file of work(panel of a file, *shared), a dict of columns, for each file; their paths."""
+        """A Parquet file of work(panel of a file, names of id and time, *shared), a dict of columns, for each file.
+
+        Returns their paths.
+        """
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
         paths = [str(out / f"part-{p:05}.parquet") for p in range(len(self.sources))]
         tasks = [
-            (source, write_part, self.agreed, self.scale, (path, work, shared))
+            (source, write_part, self.agreed, self.scale, (path, work, ((source.roles.id, source.roles.time), *shared)))
             for source, path in zip(self.sources, paths, strict=True)
         ]
         return over_tasks(self.engine, name, part_work, tasks)

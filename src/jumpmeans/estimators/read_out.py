@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..emissions import Record
-from ..engines import get_engine
+from ..engines import Threads, get_engine
 from ..engines.scanned import ScannedPanel
 from ..errors import InfeasibleError, PanelError
 from ..fit import setup
@@ -314,6 +315,56 @@ class ReadOut(Pictured, ModelAnswers):
         self._fitted()
         return self._read(panel, at, self._posterior)
 
+    def decode_to(self, panel: ScannedPanel, folder: str | PathLike[str], criterion: str | None = None) -> list[str]:
+        """Trajectories of a panel on a cluster, written where its workers find room.
+
+        Parameters
+        ----------
+        panel : ScannedPanel
+            Of `jumpmeans.scan_panel`.
+        folder : str or path
+            Made if it is not there; all workers must see it.
+        criterion : str, optional
+            As of `decode`.
+
+        Returns
+        -------
+        paths : list of str
+            A Parquet file for each file of the panel, with the columns of `Trajectories.to_frame`.
+        """
+        criteria = () if criterion is None else (criterion,)
+        return self._write(panel, "decode", folder, decoded_columns, criteria)
+
+    def predict_proba_to(self, panel: ScannedPanel, folder: str | PathLike[str]) -> list[str]:
+        """Posterior state probabilities at the rows of a panel on a cluster, written where its workers find room.
+
+        Parameters
+        ----------
+        panel : ScannedPanel
+            Of `jumpmeans.scan_panel`.
+        folder : str or path
+            Made if it is not there; all workers must see it.
+
+        Returns
+        -------
+        paths : list of str
+            A Parquet file for each file of the panel, its rows in their order: id, time, and a column for each state.
+        """
+        return self._write(panel, "smooth", folder, probability_columns, ())
+
+    def _write(self, panel: Any, name: str, folder: Any, work: Any, more: tuple[Any, ...]) -> list[str]:
+        self._fitted()
+        if not isinstance(panel, ScannedPanel):
+            raise PanelError(
+                f"panel must be one on a cluster, made by scan_panel, got {type(panel).__name__}; one in memory is "
+                "read by decode and predict_proba."
+            )
+        light = copy(self)  # what workers need of it
+        for heavy in ("trajectories_", "_seen_"):
+            light.__dict__.pop(heavy, None)
+        light.engine = Threads(1)
+        return panel.write(name, folder, work, light, *more)
+
     def predict_value(
         self, panel: Any, method: str = "posterior", at: Any = None, criterion: str | None = None
     ) -> AnyArray:
@@ -395,6 +446,19 @@ def own_rows(dwells: Dwells, laid: Laid, panel: Panel) -> Dwells:
     first = laid.panel.offsets[sequence] + dwells.rows
     rows = np.searchsorted(laid.rows, first) - panel.offsets[sequence]
     return dwells._replace(rows=rows.astype(np.int32))
+
+
+def decoded_columns(panel: Panel, names: tuple[str, str], model: ReadOut, *criterion: str) -> dict[str, Any]:
+    """What `decode_to` writes of one file."""
+    return model.decode(panel, *criterion).to_columns()
+
+
+def probability_columns(panel: Panel, names: tuple[str, str], model: ReadOut) -> dict[str, Any]:
+    """What `predict_proba_to` writes of one file."""
+    probs = model.predict_proba(panel)
+    own = [panel.ids[panel.sequence_index], panel.decode_times(panel.times)]
+    columns = {name: panel.to_caller_order(x) for name, x in zip(names, own, strict=True)}
+    return columns | {str(label): probs[:, m] for m, label in enumerate(model.states_.tolist())}
 
 
 def with_times(panel: Panel, at: Any) -> tuple[Panel, Ints]:
