@@ -195,12 +195,12 @@ class EM(ReadOut):
         else:
             seen = lay_out(effects, few)
             sample = self._task(seen, constraints, blank, few, labels)
-            with explained(seen.panel, WHY):
-                found = self._best_climb(sample, self._starts(few, blank, constraints, labels, effects)).end
-            start = opened(loosened(found, sample, blank.encode(seen.panel), seen.panel), constraints, typical_gap(few))
-            # what the sample does not show may be impossible under what it says: then all rows are started from
+            # what the sample does not show may be impossible under what it says: then all rows are started from, which
+            # also tells of a row that nothing explains
             with suppress(NoPathError):
-                run = self._best_climb(task, [start])
+                found = self._best_climb(sample, self._starts(few, blank, constraints, labels, effects)).end
+                loose = loosened(found, sample, blank.encode(seen.panel), seen.panel)
+                run = self._best_climb(task, [opened(loose, constraints, typical_gap(few))])
             starts = [] if run else self._starts(here, blank, constraints, labels, effects)
         with explained(laid.panel, WHY):
             run = run or self._best_climb(task, starts)

@@ -306,6 +306,8 @@ class Split(NamedTuple):
 
 def find_split(digests: Sequence[Digest]) -> list[Split]:
     """Sequences that seem to have rows in more than one file: their ids are yet to be compared."""
+    if not digests:
+        return []
     keys = np.concatenate([one.keys for one in digests])
     file = np.repeat(np.arange(len(digests)), [len(one.keys) for one in digests])
     order = np.argsort(keys, kind="stable")

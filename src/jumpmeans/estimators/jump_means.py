@@ -267,27 +267,29 @@ class JumpMeans(JumpModel):
         labels, blank = self._blank(panel, given)
         constraints, blank = constrain(self.structure, labels, blank, panel)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
+        sequences = hold(self.engine, panel, blank, labels)
         prices = self._prices(panel, blank)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         model = Model(prices, constraints, search)
         warn_of_looks(panel, blank, labels, constraints.moves)
-        sequences = hold(self.engine, panel, blank, labels)
         few = start_panel(panel, constraints) if given is None else panel
         run = sample = None
         if few is not panel and are_distinct(blank, blank.encode(few)):
             share = share_of(few, panel)
             sample = hold(self.engine, few, blank, labels)
             less = model._replace(prices=prices._replace(jump_pseudo_count=self._even_jumps(panel, blank, share)))
-            found = self._best_start(few, sample, None, blank.with_counts_of(blank, share), less, labels)
-            params = replace(found.params, emission=found.params.emission.with_counts_of(blank, 1.0))
-            # what the sample does not show may be impossible under what it says: then all rows are started from
+            # what the sample does not show may be impossible under what it says: then all rows are started from, which
+            # also tells of a row that nothing explains
             with status("all rows"), suppress(NoPathError):
+                found = self._best_start(few, sample, None, blank.with_counts_of(blank, share), less, labels)
+                params = replace(found.params, emission=found.params.emission.with_counts_of(blank, 1.0))
                 run = descend(
                     sequences, params, model, self.max_iter, or_auto(self.tol, TOL_AFTER_SAMPLE),
                     timing=found.timing.restarted(),
                 )  # fmt: skip
         if run is None:
-            sample, run = None, self._best_start(panel, sequences, given, blank, model, labels)
+            with explained(panel, WHY, REMEDY):
+                sample, run = None, self._best_start(panel, sequences, given, blank, model, labels)
         with status("closing steps"):
             self._publish(panel, sequences, run, model, labels, sample)
         return self
@@ -315,7 +317,7 @@ class JumpMeans(JumpModel):
                 )  # fmt: skip
             else:
                 start = self._given_params(given, panel, blank, x, model.constraints)
-            with status(f"start {k + 1} of {starts}"), explained(data, WHY, REMEDY):
+            with status(f"start {k + 1} of {starts}"):
                 runs.append(descend(sequences, start, model, self.max_iter, or_auto(self.tol, TOL)))
         return min(runs, key=lambda run: run.cost.total)
 

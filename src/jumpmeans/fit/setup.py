@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ..arrays import Floats, weighted_median
 from ..data.panel import Panel
 from ..data.sampling import SAMPLED_SEQUENCES, sample
-from ..emissions import Family, Record, find_families
+from ..emissions import Column, Family, Record, find_families
 from ..emissions.symbols import MOST_LABELS, check_labels, distinct
 from ..engines.scanned import ScannedPanel
-from ..errors import first_few
+from ..errors import PanelError, first_few
 from ..model.constraints import Constraints
 from ..model.structure import Structure, jumps_needed
 from ..passes.sweep import BEAM_PER_GAP, Search
@@ -56,10 +56,26 @@ def states_and_emission(
     symbols = None if isinstance(pseudo_count, str) else float(np.ravel(pseudo_count)[-1])
     few = measured_panel(panel) if not all(family.has_labels for family in families) else None
     blank = Record(
-        family.blank(panel if family.has_labels or few is None else few, d, len(labels), labels.tolist(), symbols)
+        blank_column(family, panel, panel if family.has_labels or few is None else few, d, labels, symbols)
         for d, family in enumerate(families)
     )
     return labels, blank
+
+
+def blank_column(
+    family: type[Column], panel: Data, few: Any, d: int, labels: NDArray[Any], symbols: float | None
+) -> Column:
+    """Emission of column d that knows of its values what `few` rows tell; what they break is told of the panel."""
+    more = d, len(labels), labels.tolist(), symbols
+    try:
+        return family.blank(few, *more)
+    except PanelError:
+        if few is panel:
+            raise
+        if isinstance(panel, ScannedPanel):
+            panel.each("check", family.blank, *more)
+            raise
+    return family.blank(panel, *more)
 
 
 def hidden_labels(n_states: int | None, states: Sequence[Any]) -> NDArray[Any]:
