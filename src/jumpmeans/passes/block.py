@@ -188,6 +188,29 @@ class Block:
         return holds
 
     @cached_property
+    def turns(self) -> Bools:
+        """(n, K) whether a covariate changes at a row from what it was at the row before, of the same sequence."""
+        assert self.z is not None
+        turns = np.zeros(self.z.shape, dtype=bool)
+        turns[1:] = self.z[1:] != self.z[:-1]
+        turns[self.offsets[:-1]] = False
+        return turns
+
+    @cached_property
+    def patterns(self) -> tuple[Floats, Ints]:
+        """Distinct rows (Z, K) of the covariates, and which of them each row (n,) has."""
+        z = self.z
+        assert z is not None
+        if z.shape[1] == 0:
+            return z[:1], np.zeros(len(z), np.int64)
+        order = np.lexsort(z.T)
+        new = np.ones(len(z), dtype=bool)
+        new[1:] = (np.diff(z[order], axis=0) != 0).any(axis=1)
+        codes = np.empty(len(z), np.int64)
+        codes[order] = np.cumsum(new) - 1
+        return np.ascontiguousarray(z[order][new]), codes
+
+    @cached_property
     def gaps(self) -> Gaps:
         """The gaps by rates and length, where rates depend on covariates."""
         from .varying import Gaps

@@ -35,8 +35,7 @@ class Gaps(NamedTuple):
     @classmethod
     def of(cls, block: Block) -> Gaps:
         """The gaps of a block whose rates depend on covariates."""
-        assert block.z is not None
-        z, codes = _distinct_rows(block.z)
+        z, codes = block.patterns
         n, first, last = len(block.tau), block.offsets[:-1], block.offsets[1:] - 1
         groups = np.empty(n + block.n_sequences, np.int64)
         groups[1:n] = codes[: n - 1]
@@ -113,15 +112,3 @@ def pass_over(block: Block, process: Process, density: Floats, integrate: bool) 
     R *= np.where(np.eye(M) > 0, 1.0, ratios)
     slopes = np.tensordot(gaps.z, np.where(np.eye(M) > 0, 0.0, R), axes=(0, 0))
     return Passed(posterior, log_lik, where, R.sum(axis=0), first, Depending(gaps.z, time, slopes))
-
-
-def _distinct_rows(z: Floats) -> tuple[Floats, Ints]:
-    """Distinct rows (G, K) of a table, and which of them each row is."""
-    if z.shape[1] == 0:
-        return z[:1], np.zeros(len(z), np.int64)
-    order = np.lexsort(z.T)
-    new = np.ones(len(z), dtype=bool)
-    new[1:] = (np.diff(z[order], axis=0) != 0).any(axis=1)
-    codes = np.empty(len(z), np.int64)
-    codes[order] = np.cumsum(new) - 1
-    return np.ascontiguousarray(z[order][new]), codes
