@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats
+from ..arrays import AnyArray
 from ..data.panel import Panel
 from ..emissions import Family, Record, marks_states, shows_states
 from ..engines import get_engine
 from ..errors import PanelError
-from ..fit.advice import warn_of_ends, warn_of_times
+from ..fit.advice import warn_of_looks
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend, descend_with_spread
 from ..fit.levels import at_own_level, begin_levels
@@ -21,6 +21,7 @@ from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     TOL,
     TOL_AFTER_SAMPLE,
+    Data,
     are_auto,
     barred_first,
     check_distinct,
@@ -29,6 +30,7 @@ from ..fit.setup import (
     emission_weights,
     even_jumps,
     make_search,
+    measured_panel,
     one_or_list,
     or_auto,
     sample_panel,
@@ -48,7 +50,7 @@ from ..passes import Block, Dwells, Sequences
 from ..progress import status
 from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
-from .read_out import as_panel, explained
+from .read_out import as_data, explained, hold
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
 STATE_COST = 0.015
@@ -219,7 +221,7 @@ process_, states_, n_iter_, converged_, history_
             objective, instead of from `start_states`; its hyperparameters may be others, and it is left as it is.
         """
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
         if self.objective == "printed" and self.first_dwell == "running":
             raise ValueError(
                 "first_dwell must be 'complete' with objective='printed', in which a running dwell costs nothing, "
@@ -227,14 +229,11 @@ process_, states_, n_iter_, converged_, history_
             )
         labels, blank = self._blank(panel)
         constraints, blank = constrain(self.structure if blank.is_direct else None, labels, blank, panel)
-        prices = self._prices(panel, blank, blank.encode(panel))._replace(first=barred_first(constraints))
+        prices = self._prices(panel, blank)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         if start is not None:
             self._check_start(start)
-        if blank.is_direct:
-            seen = blank.states_seen(blank.encode(panel))
-            warn_of_ends(panel, seen, labels, constraints.moves)
-            warn_of_times(panel, seen)
+        warn_of_looks(panel, blank, labels, constraints.moves)
         with status("looking for states"):
             if blank.is_direct:
                 run, model, path = self._fit_labels(panel, blank, prices, constraints, labels)
@@ -260,9 +259,9 @@ process_, states_, n_iter_, converged_, history_
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
         _, blank = self._blank(panel)
-        prices = self._prices(panel, blank, blank.encode(panel))
+        prices = self._prices(panel, blank)
         return {
             "state_cost": prices.state_cost,
             "shared_row_weight": prices.shared_row,
@@ -271,7 +270,7 @@ process_, states_, n_iter_, converged_, history_
             "transition_weight": prices.transition,
         }
 
-    def _blank(self, panel: Panel) -> tuple[AnyArray, Record]:
+    def _blank(self, panel: Data) -> tuple[AnyArray, Record]:
         usual = USUAL_STATES if self._is_hidden() else None
         if usual is not None and (self.states is not None or marks_states(self.emission)):
             raise ValueError(
@@ -295,23 +294,24 @@ process_, states_, n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return not shows_states(self.emission)
 
-    def _hold(self, panel: Panel, emission: Record, labels: AnyArray | None = None) -> Sequences:
-        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel), labels)
+    def _hold(self, panel: Data, emission: Record, labels: AnyArray | None = None) -> Sequences:
+        return hold(self.engine, panel, emission, labels)
 
     def _model(self, prices: Prices, constraints: Constraints) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
         return Model(prices, constraints, search._replace(free_end=int(not prices.running)))
 
     def _fit_labels(
-        self, panel: Panel, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
+        self, panel: Data, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
         moves = constraints.moves
         model = self._model(prices, constraints)
         M = len(moves)
+        few = measured_panel(panel)
         start = Params(
-            np.asarray(moves.any(axis=1)) / typical_gap(panel),
-            start_rows(blank, blank.encode(panel), panel, moves, "data"),
+            np.asarray(moves.any(axis=1)) / typical_gap(few),
+            start_rows(blank, blank.encode(few), few, moves, "data"),
             blank,
             np.full(M, 1.0 / M),
         )
@@ -320,7 +320,7 @@ process_, states_, n_iter_, converged_, history_
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
-        self, panel: Panel, blank: Record, prices: Prices, start: InfiniteJumpMeans | None
+        self, panel: Data, blank: Record, prices: Prices, start: InfiniteJumpMeans | None
     ) -> tuple[Descent, Model, list[Step]]:
         """Hidden states: look for their number, on a sample if there is much, then descend on all."""
         if self.structure is not None:
@@ -399,12 +399,13 @@ process_, states_, n_iter_, converged_, history_
             return tuple(PROPOSALS) if self.proposals == "all" else ("pair",)
         return tuple(self.proposals)
 
-    def _prices(self, panel: Panel, blank: Record, x: Floats) -> Prices:
+    def _prices(self, panel: Data, blank: Record) -> Prices:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
+        few = measured_panel(panel)
         symbols = blank.only_symbols
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
         shared = or_auto(self.shared_row_weight, pull)
-        emission = emission_weights(self.emission_weight, blank, x, panel)
+        emission = emission_weights(self.emission_weight, blank, blank.encode(few), few)
         if symbols:
             emission = np.where(are_auto(self.emission_weight, len(emission)), SYMBOL_WEIGHT * emission, emission)
         printed, integrated = self.objective == "printed", self.objective == "integrated"
@@ -415,7 +416,7 @@ process_, states_, n_iter_, converged_, history_
             transition=1.0 if integrated else xi,
             emission=emission,
             prior_count=0.0 if printed else count,
-            prior_time=or_auto(self.prior_time, typical_gap(panel)),
+            prior_time=or_auto(self.prior_time, typical_gap(few)),
             jump_pseudo_count=0.0,
             state_cost=or_auto(self.state_cost, STATE_COST * total_weight(panel)),
             shared_row=shared,

@@ -58,7 +58,7 @@ class Task(NamedTuple):
     @classmethod
     def of(cls, sequences: Sequences, constraints: Constraints, blank: Record, x: Floats, panel: Panel) -> Task:
         """The likelihood of a panel whose encoded values are x (n, D)."""
-        return cls(sequences, constraints, SCALE_FLOOR * blank.noises(x, panel), shortest_gap(panel))
+        return cls(sequences, constraints, SCALE_FLOOR * blank.noises(x, panel), panel.shortest_gap)
 
 
 class Point(NamedTuple):
@@ -245,6 +245,7 @@ def climb(
     return Climb(here, history, False)
 
 
+<<<<<<< HEAD
 # Times that a climb goes on from levels of people that are found anew, at the most.
 LEVEL_ROUNDS = 5
 
@@ -282,13 +283,20 @@ def most_likely(
     end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE, levels=sequences.levels).end
     warn_if_endless(end.process, task.shortest_gap)
     return end.process, sequences.at(end.levels)
+=======
+def most_likely(
+    sequences: Sequences, process: Process, constraints: Constraints, panel: Panel, shortest_gap: float
+) -> Process:
+    """The process of highest likelihood that EM finds from a given one; a warning says if there is none.
 
-
-def shortest_gap(panel: Panel) -> float:
-    """Least time between successive observations of a sequence, if not of one instant; infinite if there are none."""
-    rows = np.flatnonzero(panel.observed)
-    gaps = np.diff(panel.times[rows])
-    return float(gaps[(np.diff(panel.sequence_index[rows]) == 0) & (gaps > 0)].min(initial=np.inf))
+    `panel` tells of the noise of the readings; the shortest gap is that of all rows.
+    """
+    emission = process.emission.with_pseudo_count(0.0)
+    task = Task.of(sequences, constraints, emission, emission.encode(panel), panel)._replace(shortest_gap=shortest_gap)
+    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE).end.process
+    warn_if_endless(end, task.shortest_gap)
+    return end
+>>>>>>> main
 
 
 def opened(process: Process, constraints: Constraints, gap: float) -> Process:

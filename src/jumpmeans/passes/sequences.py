@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats, sum_in_order
+from ..arrays import AnyArray, Floats, Ints, sum_in_order
 from ..kernels.least_error import jump_prices
 from ..model.levels import Levels, Readings
 from ..model.objective import Prices, Stats, join_stats, jump_costs
@@ -20,8 +20,13 @@ from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
+<<<<<<< HEAD
 from .smooth import Expected, Ready, agree, expect, gauge, smooth, weigh
 from .sweep import Search, blank, sweep
+=======
+from .smooth import Expected, Ready, agree, expect, smooth, weigh
+from .sweep import Search, blank, occupy, sweep
+>>>>>>> main
 from .varying import Varying
 
 if TYPE_CHECKING:
@@ -80,6 +85,11 @@ class Sequences:
         dwells, parts = self.held.run(sweep, dwells, params, costs, prices, search, *self._told)
         stats = join_stats(parts)
         return dwells, stats if self.levels is None else stats._replace(offsets=self.levels.squares())
+
+    def occupancy(self, dwells: Any, n_states: int) -> tuple[Floats, Ints]:
+        """(M,) time in each state of trajectories, and (M,) visits, of sequences as they are, whatever their weight."""
+        time, visits = zip(*self.held.run(occupy, dwells, n_states)[1], strict=True)
+        return sum_in_order(list(time)), sum_in_order(list(visits))
 
     def decode(self, params: Params, prices: Prices, search: Search) -> tuple[Any, Stats]:
         """Best trajectories from the parameters alone."""

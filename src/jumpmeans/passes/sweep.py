@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, totals
+from ..arrays import Floats, Ints, totals
 from ..kernels.sweep import sweep_block
 from ..model.levels import Levels
 from ..model.objective import Prices, Stats
@@ -50,6 +50,14 @@ class Search(NamedTuple):
 def blank(block: Block, _: None) -> tuple[Dwells, None]:
     """The pass that lays down trajectories without jumps."""
     return Dwells.blank(block), None
+
+
+def occupy(block: Block, dwells: Dwells, n_states: int) -> tuple[Dwells, tuple[Floats, Ints]]:
+    """Time in each state of trajectories, and visits."""
+    ends = np.append(dwells.starts[1:], 0.0)
+    ends[dwells.offsets[1:] - 1] = block.ends
+    time = totals(dwells.states, ends - dwells.starts, n_states)
+    return dwells, (time, np.bincount(dwells.states, minlength=n_states))
 
 
 def sweep(
