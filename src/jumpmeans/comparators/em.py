@@ -18,19 +18,12 @@ from ..emissions import Family, Record
 from ..engines.scanned import ScannedPanel
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
-<<<<<<< HEAD
 from ..estimators.people import People
-from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
-from ..fit.advice import warn_of_ends, warn_of_times
-from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless
-from ..fit.information import observed_information
-from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels
-from ..fit.setup import are_distinct, check_distinct, constrain, start_panel, states_and_emission, typical_gap
-=======
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, explained, hold
 from ..fit.advice import warn_of_looks
-from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless
+from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless
 from ..fit.information import observed_information
+from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, refuse_scanned
 from ..fit.setup import (
     Data,
     are_distinct,
@@ -41,7 +34,6 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
->>>>>>> main
 from ..fit.start import given_process, named_emission, start_emission
 from ..history import History
 from ..model.constraints import Constraints, split
@@ -201,6 +193,7 @@ class EM(ReadOut):
             labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
         constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         warn_of_looks(panel, blank, labels, constraints.moves)
+        refuse_scanned(panel, self.offsets)
         measured = measured_panel(panel)
         if isinstance(panel, ScannedPanel):
             panel.refuse_dependence(self.structure)
@@ -208,26 +201,14 @@ class EM(ReadOut):
         else:
             laid, here = depend(self.structure, panel, labels, constraints), panel
         effects = laid.effects
-<<<<<<< HEAD
-        task = self._task(laid, constraints, blank, x, panel, labels)
-        few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
-        levels = begin_levels(panel, x, blank, self.offsets, self.offset_sd)
-        centred = at_own_level(panel, x, levels)
-        own = x if few is panel else blank.encode(few)
-        run = None
-        if given is not None:
-            starts = [opened(with_effects(given, effects, blank), constraints, typical_gap(panel))]
-        elif few is panel or not are_distinct(blank, own):
-            starts = self._starts(panel, centred, blank, constraints, labels, effects)
-=======
         task = self._task(laid, constraints, blank, measured, labels)._replace(shortest_gap=panel.shortest_gap)
-        few = start_panel(panel, constraints) if given is None else panel
+        few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
+        levels = begin_levels(measured, blank.encode(measured), blank, self.offsets, self.offset_sd)
         run = None
         if given is not None:
             starts = [opened(with_effects(given, effects, blank), constraints, typical_gap(measured))]
         elif few is panel or not are_distinct(blank, blank.encode(few)):
-            starts = self._starts(here, blank, constraints, labels, effects)
->>>>>>> main
+            starts = self._starts(here, blank, constraints, labels, effects, levels)
         else:
             seen = lay_out(effects, few)
             sample = self._task(seen, constraints, blank, few, labels)
@@ -251,9 +232,10 @@ class EM(ReadOut):
         constraints: Constraints,
         labels: NDArray[Any],
         effects: Effects | None,
+        levels: Levels | None = None,
     ) -> list[Process]:
         """Processes to start from."""
-        x = blank.encode(panel)
+        x = at_own_level(panel, blank.encode(panel), levels)
         check_distinct(panel, blank, x)
         rng = np.random.default_rng(self.random_state)
         moves = constraints.moves
@@ -281,17 +263,12 @@ class EM(ReadOut):
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
-<<<<<<< HEAD
-        self.process_, self.states_, self._seen_ = process, process.states, panel
-        self.__dict__.pop("_people_", None)
-        if run.end.levels is not None and self.offsets is not None:
-            self._people_ = People.of(panel, run.end.levels, self.offsets)
-=======
         self.process_, self.states_ = process, process.states
-        self.__dict__.pop("_seen_", None)
+        self.__dict__.pop("_seen_", None), self.__dict__.pop("_people_", None)
+        if run.end.levels is not None and self.offsets is not None and isinstance(panel, Panel):
+            self._people_ = People.of(panel, run.end.levels, self.offsets)
         if not isinstance(panel, ScannedPanel):
             self._seen_ = panel
->>>>>>> main
         self._occupancy_ = Occupancy.of(panel, time, visits)
         self._last_value_ = check_at_fit(self, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history

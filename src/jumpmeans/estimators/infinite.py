@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arrays import AnyArray
+from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record, marks_states, shows_states
 from ..engines import get_engine
@@ -16,7 +16,7 @@ from ..errors import PanelError
 from ..fit.advice import warn_of_looks
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend, descend_with_spread
-from ..fit.levels import at_own_level, begin_levels
+from ..fit.levels import at_own_level, begin_levels, refuse_scanned
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     TOL,
@@ -222,6 +222,7 @@ process_, states_, n_iter_, converged_, history_
         """
         check_options(self, self.rules)
         panel = counted(as_data(panel))
+        refuse_scanned(panel, self.offsets)
         if self.objective == "printed" and self.first_dwell == "running":
             raise ValueError(
                 "first_dwell must be 'complete' with objective='printed', in which a running dwell costs nothing, "
@@ -346,8 +347,10 @@ process_, states_, n_iter_, converged_, history_
         if few is panel and run.levels is None:
             return run, model, path
         params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
-        x = params.emission.encode(panel)
-        levels = run.levels if few is panel else begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
+        levels = run.levels
+        if levels is not None and few is not panel and isinstance(panel, Panel):
+            x = params.emission.encode(panel)
+            levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
         model = model.at(levels)
         sequences, timing = self._hold(panel, params.emission).at(levels), run.timing.restarted()
         with explained(panel, WHY, REMEDY):

@@ -16,7 +16,7 @@ from ..engines.scanned import ScannedPanel
 from ..fit.advice import warn_of_looks
 from ..fit.ascent import opened
 from ..fit.descent import Descent, Model, descend, descend_with_spread
-from ..fit.levels import at_own_level, begin_levels, find_levels, level_starts
+from ..fit.levels import at_own_level, begin_levels, find_levels, level_starts, refuse_scanned
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
     TOL,
@@ -273,6 +273,7 @@ class JumpMeans(JumpModel):
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
         panel = counted(as_data(panel))
+        refuse_scanned(panel, self.offsets)
         given = None if self.start is None else given_process(self.start, self.n_states)
         labels, blank = self._blank(panel, given)
         constraints, blank = constrain(self.structure, labels, blank, panel)
@@ -281,16 +282,8 @@ class JumpMeans(JumpModel):
         prices = self._prices(panel, blank)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         model = Model(prices, constraints, search)
-<<<<<<< HEAD
-        warn_of_ends(panel, blank.states_seen(x), labels, constraints.moves)
-        warn_of_times(panel, blank.states_seen(x))
-        engine = get_engine(self.engine)
-        sequences = Sequences.of(engine, panel, x, labels)
-        few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
-=======
         warn_of_looks(panel, blank, labels, constraints.moves)
-        few = start_panel(panel, constraints) if given is None else panel
->>>>>>> main
+        few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
         run = sample = None
         if few is not panel and are_distinct(blank, blank.encode(few)):
             share = share_of(few, panel)
@@ -342,15 +335,9 @@ class JumpMeans(JumpModel):
                     ),
                 )  # fmt: skip
             else:
-<<<<<<< HEAD
                 start = self._given_params(given, panel, blank, centred, model.constraints, sequences.at(own))
-            with status(f"start {k + 1} of {starts * many}"), explained(panel, WHY, REMEDY):
+            with status(f"start {k + 1} of {starts * many}"):
                 runs.append(descend(sequences.at(own), start, model, self.max_iter, or_auto(self.tol, TOL)))
-=======
-                start = self._given_params(given, panel, blank, x, model.constraints)
-            with status(f"start {k + 1} of {starts}"):
-                runs.append(descend(sequences, start, model, self.max_iter, or_auto(self.tol, TOL)))
->>>>>>> main
         return min(runs, key=lambda run: run.cost.total)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:

@@ -104,13 +104,9 @@ class JumpModel(ReadOut):
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
                 ),
-<<<<<<< HEAD
-                lambda process, held: most_likely(held, process, model.constraints, panel),
-=======
-                lambda process: most_likely(
-                    sequences, process, model.constraints, measured_panel(panel), panel.shortest_gap
+                lambda process, at_end: most_likely(
+                    at_end, process, model.constraints, measured_panel(panel), panel.shortest_gap
                 ),
->>>>>>> main
             )  # fmt: skip
         sequences = sequences.at(levels)
         params = run.params
@@ -140,16 +136,12 @@ class JumpModel(ReadOut):
                 **here,
                 **more,
             )
-<<<<<<< HEAD
             new.__dict__.pop("_people_", None)
-            if levels is not None and self.offsets is not None:
+            if levels is not None and self.offsets is not None and isinstance(panel, Panel):
                 new._people_ = People.of(panel, levels, self.offsets)
-            new._last_value_ = check_at_fit(new, panel)
-=======
             if trajectories is None:  # of an earlier fit
                 new.__dict__.pop("trajectories_", None), new.__dict__.pop("_seen_", None)
             new._last_value_ = check_at_fit(new, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)
->>>>>>> main
 
     def check_fields(self) -> None:
         """Refuse parts that do not fit together, if they come from a file."""

@@ -22,11 +22,8 @@ from ..emissions import Record
 from ..engines import Threads, get_engine
 from ..engines.scanned import ScannedPanel
 from ..errors import InfeasibleError, PanelError
-<<<<<<< HEAD
-from ..fit.levels import find_levels, units_at_zero
-=======
 from ..fit import setup
->>>>>>> main
+from ..fit.levels import find_levels, units_at_zero
 from ..fit.publish import publish_trajectories
 from ..history import History
 from ..model.dependence import Laid, lay_out
@@ -317,7 +314,8 @@ class ReadOut(Pictured, ModelAnswers):
         sequences = Sequences.of(get_engine(self.engine), laid.panel, x, process.states, laid.z)
         people = vars(self).get("_people_")
         if people is not None:
-            sequences = find_levels(sequences.at(units_at_zero(panel, people.by, people.sds)), process)
+            with explained(laid.panel, "the fitted process"):
+                sequences = find_levels(sequences.at(units_at_zero(panel, people.by, people.sds)), process)
         return laid, sequences
 
     def _sequences(self, panel: Panel) -> Sequences:
@@ -453,10 +451,11 @@ class ReadOut(Pictured, ModelAnswers):
     def _expected_values(self, panel: Panel) -> AnyArray:
         if "_people_" not in vars(self):
             return self.process_.emission.expected(self._posterior(panel))
-        with explained(panel, "the fitted process"):
-            sequences = self._sequences(panel)
+        laid, sequences = self._held_sequences(panel)
+        with explained(laid.panel, "the fitted process"):
             posterior = sequences.smooth(self.process_)[0]
-        return self._at_levels(panel, sequences, self.process_.emission.expected(posterior))
+        rows = posterior if laid.panel is panel else posterior[laid.rows]
+        return self._at_levels(panel, sequences, self.process_.emission.expected(rows))
 
     def _shown_values(self, panel: Panel, criterion: str | None) -> AnyArray:
         """(n,) or (n, D): what the state of each row shows of its person."""

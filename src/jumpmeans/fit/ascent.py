@@ -245,7 +245,6 @@ def climb(
     return Climb(here, history, False)
 
 
-<<<<<<< HEAD
 # Times that a climb goes on from levels of people that are found anew, at the most.
 LEVEL_ROUNDS = 5
 
@@ -275,28 +274,17 @@ def climb_with_levels(
 
 
 def most_likely(
-    sequences: Sequences, process: Process, constraints: Constraints, panel: Panel
-) -> tuple[Process, Sequences]:
-    """The process of highest likelihood that EM finds from a given one, and the levels then; a warning if none is."""
-    emission = process.emission.with_pseudo_count(0.0)
-    task = Task.of(sequences, constraints, emission, emission.encode(panel), panel)
-    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE, levels=sequences.levels).end
-    warn_if_endless(end.process, task.shortest_gap)
-    return end.process, sequences.at(end.levels)
-=======
-def most_likely(
     sequences: Sequences, process: Process, constraints: Constraints, panel: Panel, shortest_gap: float
-) -> Process:
-    """The process of highest likelihood that EM finds from a given one; a warning says if there is none.
+) -> tuple[Process, Sequences]:
+    """The process of highest likelihood that EM finds from a given one, and the levels then; a warning if none is.
 
     `panel` tells of the noise of the readings; the shortest gap is that of all rows.
     """
     emission = process.emission.with_pseudo_count(0.0)
     task = Task.of(sequences, constraints, emission, emission.encode(panel), panel)._replace(shortest_gap=shortest_gap)
-    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE).end.process
-    warn_if_endless(end, task.shortest_gap)
-    return end
->>>>>>> main
+    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE, levels=sequences.levels).end
+    warn_if_endless(end.process, task.shortest_gap)
+    return end.process, sequences.at(end.levels)
 
 
 def opened(process: Process, constraints: Constraints, gap: float) -> Process:

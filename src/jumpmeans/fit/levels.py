@@ -16,6 +16,7 @@ import numpy as np
 from ..arrays import Floats, Ints
 from ..data.panel import Panel
 from ..emissions import Record
+from ..engines.scanned import ScannedPanel
 from ..errors import PanelError
 from ..model.levels import (
     Levels,
@@ -43,6 +44,15 @@ LEAST_SHARE = 0.1
 SPREAD_STEPS, SPREAD_CHANGE = 200, 1e-4
 # Reading levels out: steps from each start, steps from the best of them, and the change, in spreads, that ends these.
 TRIAL_STEPS, MOST_STEPS, SMALL_STEP = 4, 100, 1e-7
+
+
+def refuse_scanned(panel: Any, offsets: str | None) -> None:
+    """Levels need all people in one place."""
+    if offsets is not None and isinstance(panel, ScannedPanel):
+        raise ValueError(
+            f"offsets must be None for a panel that is scanned in parts, got {offsets!r}; fit a panel in memory, or "
+            "leave them out."
+        )
 
 
 def begin_levels(panel: Panel, x: Floats, blank: Record, offsets: str | None, offset_sd: Any) -> Levels | None:

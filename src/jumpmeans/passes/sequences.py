@@ -20,13 +20,8 @@ from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
-<<<<<<< HEAD
 from .smooth import Expected, Ready, agree, expect, gauge, smooth, weigh
-from .sweep import Search, blank, sweep
-=======
-from .smooth import Expected, Ready, agree, expect, smooth, weigh
 from .sweep import Search, blank, occupy, sweep
->>>>>>> main
 from .varying import Varying
 
 if TYPE_CHECKING:
