@@ -135,11 +135,11 @@ def costs(found: dict[str, Any]) -> str:
     return (
         f"A sweep takes {1e9 * model['row']:.3g} ns a row, {1e9 * model['state']:.3g} ns more for each state and "
         f"{1e9 * model['pair']:.3g} ns for each pair of states (fitted to the table by states; off by at most "
-        f"{100 * model['worst']:.0f} %). A fit holds about {model['bytes']:.0f} bytes a row. So 10^12 rows of {M} states "
-        f"ask for {core_hours / sweeps:,.0f} core-hours a sweep, {core_hours:,.0f} for {sweeps} sweeps, and for "
-        f"{memory / 1e12:.0f} TB of memory over all machines: {machines:,.0f} machines of 256 GB and 64 cores would need "
-        f"{core_hours / (64 * machines):.2g} hours, if they share the work evenly and what travels costs nothing. Fewer "
-        "machines work out of core."
+        f"{100 * model['worst']:.0f} %). A fit holds about {model['bytes']:.0f} bytes a row. So 10^12 rows of {M} "
+        f"states ask for {core_hours / sweeps:,.0f} core-hours a sweep, {core_hours:,.0f} for {sweeps} sweeps, and for "
+        f"{memory / 1e12:.0f} TB of memory over all machines: {machines:,.0f} machines of 256 GB and 64 cores would "
+        f"need {core_hours / (64 * machines):.2g} hours, if they share the work evenly and what travels costs nothing. "
+        "Fewer machines work out of core."
     )
 
 
