@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.decode import QUEUE, SPREAD, make_room, place_candidates, spread_candidates, trace_back
+from jumpmeans.kernels.decode import (
+    QUEUE,
+    SPREAD,
+    make_room,
+    place_candidates,
+    spread_candidates,
+    trace_back,
+    widen,
+)
 from jumpmeans.kernels.sweep import Task, decode, sweep_block
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -36,7 +44,8 @@ def solve(problem, one_a_gap=False):
     into = np.ascontiguousarray(problem.X.T)
     plain = np.zeros(len(problem.cost), np.int8)
     task = Task(blank, blank > 0, plain, problem.end, problem.cost, problem.lam, into, problem.first_running, False)
-    value = decode(task, one_a_gap, n, room)
+    while (value := decode(task, one_a_gap, n, room)) == -math.inf:
+        room = widen(room)
     if value == math.inf:
         return value, room.found[2]
     states, starts, rows = np.empty(n + 1, np.int32), np.empty(n + 1), np.empty(n + 1, np.int32)

@@ -7,16 +7,18 @@ is tridiagonal. Exact coordinate sweeps come first: they centre the dwells, afte
 import numpy as np
 from numba import njit
 
-from ..jit import JIT
+from ..jit import LEAF
 from ..kinds import ENTRY, TRANSITION
 
 TOLERANCE = 1e-10
 MAX_NEWTON = 60
+# Rows of scratch.
+WORK = 9
 # A chain left with a larger residual goes to the slower method.
 GOOD_ENOUGH = 1e-9
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _between(left, right, l1, l2, run1, run2, x0):
     """Best point between `left` and `right` for dwells of rates l1 and l2 on either side of it."""
     w = right - left
@@ -39,7 +41,7 @@ def _between(left, right, l1, l2, run1, run2, x0):
     return left + 2.0 * w / (d + 2.0 + np.sqrt(d * d + 4.0))
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def _solve_chain(n, grad, curve, diag, step):
     """Newton step[1:n] (OUT) of a chain by Thomas elimination; a jump with diag <= 0 stays and cuts the chain."""
     for k in range(1, n):
@@ -60,7 +62,7 @@ def _solve_chain(n, grad, curve, diag, step):
             step[k] /= diag[k]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
     """Newton with a working set of held jumps.
 
@@ -70,9 +72,9 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
     K = n - 1
     low, high = work[0], work[1]
     slope, curve, grad, diag, step, new = work[2], work[3], work[4], work[5], work[6], work[7]
-    held = np.zeros(n, np.bool_)
+    held = work[8]  # 1 or 0
     for k in range(1, n):
-        held[k] = starts[k] <= low[k] or starts[k] >= high[k]
+        held[k] = 1.0 if starts[k] <= low[k] or starts[k] >= high[k] else 0.0
     residual = np.inf
     stuck = False
     for _ in range(min(MAX_NEWTON + 10 * n, 3000)):
@@ -93,7 +95,7 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
                 + np.sqrt(curve[k - 1])
                 + np.sqrt(curve[k])
             )
-            if not held[k]:
+            if held[k] == 0.0:
                 inside = max(inside, size)
             if not ((starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)):
                 residual = max(residual, size)
@@ -102,10 +104,10 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
         if inside <= GOOD_ENOUGH or stuck:
             for k in range(1, n):
                 if not ((starts[k] <= low[k] and grad[k] >= 0.0) or (starts[k] >= high[k] and grad[k] <= 0.0)):
-                    held[k] = False
+                    held[k] = 0.0
         for k in range(1, n):
-            diag[k] = -1.0 if held[k] else curve[k - 1] + curve[k]
-            if not held[k] and diag[k] == 0.0:
+            diag[k] = -1.0 if held[k] == 1.0 else curve[k - 1] + curve[k]
+            if held[k] == 0.0 and diag[k] == 0.0:
                 diag[k] = -1.0  # flat on both sides: already at its best
         _solve_chain(n, grad, curve, diag, step)
         alpha = 1.0
@@ -161,7 +163,7 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
             b = high[blocker] if step[blocker] > 0.0 else low[blocker]
             if b > starts[blocker - 1] and (blocker == K or b < starts[blocker + 1]):
                 starts[blocker] = b
-            held[blocker] = True
+            held[blocker] = 1.0
         elif not moved or expected == 0.0:
             if stuck:
                 break
@@ -171,7 +173,7 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
     return residual
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def at_row(rows, k, n, kinds):
     """Whether jump k is at the very time of its row: any into a TRANSITION, the last of those before an ENTRY."""
     row = rows[k]
@@ -180,13 +182,13 @@ def at_row(rows, k, n, kinds):
     return kinds[row] == TRANSITION or (kinds[row] == ENTRY and (k == n - 1 or rows[k + 1] != row))
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, first_running, work, free_end=False):
     """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; the states stay.
 
     A jump stays between the observations around it; blank rows (not seen, (L,) bool) do not hold it, and
     rows (IN, OUT) follows where it passes some. Jumps at a TRANSITION or an ENTRY (kinds, (L,)) are at its time.
-    work : (8, >= n) scratch; free_end : the running dwell costs nothing.
+    work : (WORK, >= n) scratch; free_end : the running dwell costs nothing.
 
     Returns the KKT residual: largest projected gradient relative to its terms.
     """
