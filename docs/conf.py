@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,28 @@ from typing import Any
 import jumpmeans
 
 ROOT = Path(__file__).parents[1]
+
+
+def version_of_sources() -> str:
+    """A name for all that a page may run or read: pages are run again when any of it has changed."""
+    found = hashlib.sha256()
+    files = [
+        path
+        for folder, kind in (("src", "*.py"), ("experiments", "*.py"), ("experiments/results", "*.json"),
+                             ("benchmarks/results", "*.json"), ("tests/golden", "*"))
+        for path in (ROOT / folder).rglob(kind)
+        if path.is_file()
+    ]  # fmt: skip
+    for path in sorted(files):
+        found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
 # What tutorials and examples print must not depend on the machine: one thread, no bars, pictures without a screen.
 os.environ.update(MPLBACKEND="Agg", NUMBA_NUM_THREADS="1", TQDM_DISABLE="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
+# Pages run in folders of their own; they find the command line, and the committed results.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+os.environ["JUMPMEANS_REPOSITORY"] = str(ROOT)
 
 project = "jumpmeans"
 author = "The jumpmeans developers"
@@ -43,7 +65,8 @@ myst_dmath_allow_labels = True
 math_number_all = False
 
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(ROOT / "build" / "notebooks")
+nb_execution_cache_path = str(ROOT / "build" / "notebooks" / version_of_sources())
+nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 240
 nb_merge_streams = True

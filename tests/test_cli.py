@@ -111,6 +111,32 @@ def test_dates_strings_and_a_structure(run):
     )
 
 
+def test_how_rows_were_seen(run):
+    """Deaths to the day, people seen alive at last, follow-up after a visit: the library's panel, and its model."""
+    rows = ["id,time,value,kind,until"]
+    for who in range(30):
+        states = ["well", "well", "ill", "dead" if who % 2 else "alive"]
+        for when, state in enumerate(states):
+            rows.append(
+                f"{who},{when + 0.1 * who:.1f},{state},{'entry' if state == 'dead' else ''},{3 + 0.1 * who:.1f}"
+            )
+    Path("v.csv").write_text("\n".join(rows))
+    more = ["--end", "until", "--set", "alive=well,ill", "--no-report", "--option", "refine=2"]
+    code, _, err = run("fit", "v.csv", *more)
+    assert code == 0 and "guessed: --kind kind" in err and "guessed: --absorbing dead (its rows" in err, err
+    panel = jm.read_panel("v.csv", kind="kind", end="until", sets={"alive": ["well", "ill"]})
+    model = jm.JumpMeans(emission="direct", structure=jm.Structure(absorbing=["dead"]), refine=2).fit(panel)
+    np.testing.assert_array_equal(jm.load("v-fit/model.jm").process_.rate_matrix, model.process_.rate_matrix)
+    # a fit remembers its columns
+    code, out, err = run("decode", "v-fit", "v.csv")
+    assert code == 0 and len(out.splitlines()) == 1 + len(model.trajectories_.codes), err
+    # a column of that name with other words is something else
+    Path("v.csv").write_text("\n".join(row.replace("entry", "car") for row in rows[:1] + rows[5:9]))
+    assert "--kind" not in run("fit", "v.csv", "--no-report", "--value", "value", "--force")[2]
+    code, _, err = run("fit", "v.csv", "--set", "alive", "--force")
+    assert code == 2 and "--set must be LABEL=A,B" in err
+
+
 def test_hold_out_and_seed(run):
     code, out, err = run(
         "fit", DATA / EDSS, "--value", "state3", "--hold-out", "0.25", "--seed", "3", "--jobs", "1",
@@ -378,6 +404,11 @@ def shell(*arguments, **options):
         env=HERE,
         **options,
     )
+
+
+def test_help_keeps_its_lines_apart(run):
+    out = run("fit", "--help")[1]
+    assert "\n  jumpmeans fit visits.csv --allowed" in out and "\\b" not in out
 
 
 def test_help_loads_nothing_heavy():

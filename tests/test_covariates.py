@@ -10,7 +10,7 @@ import pytest
 import jumpmeans as jm
 from jumpmeans.data.breaks import with_breaks
 from jumpmeans.errors import PanelError
-from jumpmeans.model.dependence import laid_out, no_effects
+from jumpmeans.model.dependence import depend
 from jumpmeans.model.effects import Covariate, Effects
 
 ROWS = {
@@ -125,13 +125,13 @@ def test_a_break_ahead_of_the_first_row():
 
 def test_what_breaks_must_be():
     with pytest.raises(ValueError, match=r"increase, got \[5, 2\] for 'time'"):
-        laid_out(jm.Structure(breaks=[5, 2]), visits())
+        effects_of(jm.Structure(breaks=[5, 2]), visits())
     with pytest.raises(ValueError, match="breaks must be a list of times"):
-        laid_out(jm.Structure(breaks=5), visits())
+        effects_of(jm.Structure(breaks=5), visits())
     with pytest.raises(PanelError, match="grow by one in each unit of time, got categories for 'sex'"):
-        laid_out(jm.Structure(breaks={"sex": [1]}), visits())
+        effects_of(jm.Structure(breaks={"sex": [1]}), visits())
     with pytest.raises(PanelError, match="got 75 of 'age' at sequence 'b', row 3, 1 after 60"):
-        laid_out(jm.Structure(breaks={"age": [55]}), visits(age=[50, 51, 60, 75, 76]))
+        effects_of(jm.Structure(breaks={"age": [55]}), visits(age=[50, 51, 60, 75, 76]))
 
 
 # -------------------------------------------------------------------------------------------------- effects
@@ -140,8 +140,7 @@ def test_what_breaks_must_be():
 def effects_of(structure, panel=None, by="move", states=("w", "i", "d")):
     panel = panel or visits()
     labels = np.array(states, dtype=object)
-    broken = laid_out(structure, panel).panel
-    return no_effects(structure, panel, broken, labels, structure.constraints(labels), by)
+    return depend(structure, panel, labels, structure.constraints(labels), by).effects
 
 
 def test_which_rates_depend_on_what():

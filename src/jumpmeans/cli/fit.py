@@ -39,7 +39,7 @@ def fit(
     say: Say, file: str, hold_out: float | None, refits: int | None, out: str | None, file_format: str,
     title: str | None, no_report: bool, force: bool, **options: Any,
 ) -> None:  # fmt: skip
-    r"""Fit a model to a table.
+    """Fit a model to a table.
 
     Columns, the family of the values and the number of states are guessed where that is safe, and what was guessed is
     said. Writes model.jm, trajectories.csv, states.csv, report.html and run.json into a folder.

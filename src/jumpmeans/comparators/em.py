@@ -15,21 +15,33 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
-from ..engines import get_engine
+from ..engines.scanned import ScannedPanel
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
-from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
+from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, explained, hold
+from ..fit.advice import warn_of_looks
 from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless
 from ..fit.information import observed_information
-from ..fit.setup import are_distinct, check_distinct, constrain, start_panel, states_and_emission, typical_gap
+from ..fit.setup import (
+    Data,
+    are_distinct,
+    check_distinct,
+    constrain,
+    measured_panel,
+    start_panel,
+    states_and_emission,
+    typical_gap,
+)
 from ..fit.start import given_process, named_emission, start_emission
 from ..history import History
 from ..model.constraints import Constraints, split
+from ..model.dependence import Laid, depend, lay_out
+from ..model.effects import Effects
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
 from ..options import Rule, check_options, count, families, flag, instance, none, number, seed, state_labels
-from ..passes import NoPathError, Sequences
+from ..passes import NoPathError
 from ..stored import stored
 from .sureness import Sureness
 
@@ -158,42 +170,54 @@ class EM(ReadOut):
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
-        panel = as_panel(panel)
+        panel = as_data(panel)
         given = None if self.start is None else given_process(self.start, self.n_states)
         if given is not None:
             labels, blank = given.states, given.emission.with_pseudo_count(0.0)
         else:
             labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
-        constraints, blank = constrain(self.structure, labels, blank, panel)
-        engine = get_engine(self.engine)
-        x = blank.encode(panel)
-        task = Task.of(Sequences.of(engine, panel, x, labels), constraints, blank, x, panel)
+        constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
+        warn_of_looks(panel, blank, labels, constraints.moves)
+        measured = measured_panel(panel)
+        if isinstance(panel, ScannedPanel):
+            panel.refuse_dependence(self.structure)
+            laid, here = Laid(panel, np.empty(0, np.int64)), measured  # type: ignore[arg-type]
+        else:
+            laid, here = depend(self.structure, panel, labels, constraints), panel
+        effects = laid.effects
+        task = self._task(laid, constraints, blank, measured, labels)._replace(shortest_gap=panel.shortest_gap)
         few = start_panel(panel, constraints) if given is None else panel
-        own = x if few is panel else blank.encode(few)
         run = None
         if given is not None:
-            starts = [opened(replace(given, emission=blank), constraints, typical_gap(panel))]
-        elif few is panel or not are_distinct(blank, own):
-            starts = self._starts(panel, x, blank, constraints, labels)
+            starts = [opened(with_effects(given, effects, blank), constraints, typical_gap(measured))]
+        elif few is panel or not are_distinct(blank, blank.encode(few)):
+            starts = self._starts(here, blank, constraints, labels, effects)
         else:
-            sample = Task.of(Sequences.of(engine, few, own, labels), constraints, blank, own, few)
-            with explained(few, WHY):
-                found = self._best_climb(sample, self._starts(few, own, blank, constraints, labels)).end
-            start = opened(loosened(found, sample, own, few), constraints, typical_gap(few))
-            # what the sample does not show may be impossible under what it says: then all rows are started from
+            seen = lay_out(effects, few)
+            sample = self._task(seen, constraints, blank, few, labels)
+            # what the sample does not show may be impossible under what it says: then all rows are started from, which
+            # also tells of a row that nothing explains
             with suppress(NoPathError):
-                run = self._best_climb(task, [start])
-            starts = [] if run else self._starts(panel, x, blank, constraints, labels)
-        with explained(panel, WHY):
+                found = self._best_climb(sample, self._starts(few, blank, constraints, labels, effects)).end
+                loose = loosened(found, sample, blank.encode(seen.panel), seen.panel)
+                run = self._best_climb(task, [opened(loose, constraints, typical_gap(few))])
+            starts = [] if run else self._starts(here, blank, constraints, labels, effects)
+        with explained(laid.panel, WHY):
             run = run or self._best_climb(task, starts)
         with all_at_once(self) as new:
             new._publish(panel, run, labels, task.shortest_gap)
         return self
 
     def _starts(
-        self, panel: Panel, x: Floats, blank: Record, constraints: Constraints, labels: NDArray[Any]
+        self,
+        panel: Panel,
+        blank: Record,
+        constraints: Constraints,
+        labels: NDArray[Any],
+        effects: Effects | None,
     ) -> list[Process]:
         """Processes to start from."""
+        x = blank.encode(panel)
         check_distinct(panel, blank, x)
         rng = np.random.default_rng(self.random_state)
         moves = constraints.moves
@@ -204,7 +228,7 @@ class EM(ReadOut):
         for k in range(1 if blank.is_direct else self.n_init):
             emission = hidden_start(blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None)
             emission = named_emission(emission, x, panel, labels)
-            found.append(Process(rates, P, constraints.initial, emission, labels))  # type: ignore[arg-type]
+            found.append(Process(rates, P, constraints.initial, emission, labels, effects))  # type: ignore[arg-type]
         return found
 
     def _best_climb(self, task: Task, starts: list[Process]) -> Climb:
@@ -212,7 +236,7 @@ class EM(ReadOut):
         climbs = [climb(task, start, self.max_iter, self.tol, self.accelerate) for start in starts]
         return max(climbs, key=lambda run: run.end.log_lik)
 
-    def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float) -> None:
+    def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], shortest: float) -> None:
         process, expected = run.end.process, run.end.expected
         time, jumps = np.diag(expected.integrals), process.rate_matrix * expected.integrals
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
@@ -221,9 +245,12 @@ class EM(ReadOut):
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
-        self.process_, self.states_, self._seen_ = process, process.states, panel
+        self.process_, self.states_ = process, process.states
+        self.__dict__.pop("_seen_", None)
+        if not isinstance(panel, ScannedPanel):
+            self._seen_ = panel
         self._occupancy_ = Occupancy.of(panel, time, visits)
-        self._last_value_ = check_at_fit(self, panel)
+        self._last_value_ = check_at_fit(self, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
         if warn_if_endless(process, shortest):
@@ -264,13 +291,17 @@ class EM(ReadOut):
         """
         process, panel = self._fitted(), self._panel(panel)
         emission = process.emission.with_pseudo_count(0.0)
-        x = emission.encode(panel)
         constraints = (self.structure or Structure()).constraints(process.states)
-        sequences = Sequences.of(get_engine(self.engine), panel, x, process.states)
-        task = Task.of(sequences, constraints, emission, x, panel)
-        with explained(panel, "the fitted process"):
+        laid = lay_out(process.effects, panel)
+        task = self._task(laid, constraints, emission, panel, process.states)
+        with explained(laid.panel, "the fitted process"):
             found = observed_information(task, replace(process, emission=emission))
         return Sureness(self, found)
+
+    def _task(self, laid: Laid, constraints: Constraints, blank: Record, panel: Panel, labels: NDArray[Any]) -> Task:
+        """The likelihood of a panel as its rates are to be seen; `panel` tells of the noise of its readings."""
+        sequences = hold(self.engine, laid.panel, blank, labels, laid.z)
+        return Task.of(sequences, constraints, blank, blank.encode(panel), panel)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         # with a structure, states have a meaning of their own, and their order is kept
@@ -281,6 +312,21 @@ class EM(ReadOut):
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
+
+
+def with_effects(process: Process, effects: Effects | None, emission: Record) -> Process:
+    """A process to start from, its rates as those of a panel depend on covariates; its own effects where they fit.
+
+    The baseline goes with the centres: it is the process at the mean covariates of this panel.
+    """
+    old = process.effects
+    if effects is None or old is None or old.names != effects.names or not np.array_equal(old.number, effects.number):
+        return replace(process, emission=emission, effects=effects)
+    shifted = process.rate_matrices((effects.centres - old.centres)[None])[0]
+    np.fill_diagonal(shifted, 0.0)
+    rates, P = split(shifted, process.transition_probs)
+    moved = replace(effects, coefs=old.coefs)
+    return replace(process, rates=rates, transition_probs=P, emission=emission, effects=moved)
 
 
 def hidden_start(

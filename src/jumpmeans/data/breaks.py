@@ -47,7 +47,12 @@ def read_breaks(breaks: Any) -> dict[str, list[Any]]:
 
 def edges_of(name: str, listed: list[Any], panel: Panel) -> Floats:
     """Breaks as rising numbers: in the unit of the panel's times, or of a covariate."""
-    x = panel.encode_times(listed) if name == TIME else np.asarray(listed, dtype=np.float64)
+    try:
+        x = panel.encode_times(listed) if name == TIME else np.array(listed, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"breaks must be numbers (or dates, of dates), got {reprlib.repr(listed)} for {name!r}."
+        ) from None
     if not np.isfinite(x).all() or np.any(np.diff(x) <= 0):
         raise ValueError(f"breaks must be finite and increase, got {reprlib.repr(listed)} for {name!r}.")
     return x

@@ -8,18 +8,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats
+from ..arrays import AnyArray
 from ..data.panel import Panel
 from ..emissions import Family, Record, marks_states, shows_states
 from ..engines import get_engine
 from ..errors import PanelError
-from ..fit.advice import warn_of_ends, warn_of_times
+from ..fit.advice import warn_of_looks
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     TOL,
     TOL_AFTER_SAMPLE,
+    Data,
     are_auto,
     barred_first,
     check_distinct,
@@ -28,6 +29,7 @@ from ..fit.setup import (
     emission_weights,
     even_jumps,
     make_search,
+    measured_panel,
     one_or_list,
     or_auto,
     sample_panel,
@@ -46,7 +48,7 @@ from ..passes import Block, Dwells, Sequences
 from ..progress import status
 from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
-from .read_out import as_panel, explained
+from .read_out import as_data, explained, hold
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
 STATE_COST = 0.015
@@ -87,9 +89,10 @@ class InfiniteJumpMeans(JumpModel):
     emission_weight, transition_weight : float or "auto"
         ζ (one for each column) and ξ, as in `JumpMeans`; auto for states hidden behind symbols: ζ = 2.
     objective : "corrected", "printed" or "integrated"
-        The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells; as printed in the
-        paper, with K in place of K + ξ_2 and running dwells free; or the supplement's one with the rows integrated
-        out, in which a state pays ξ_2 for every further state that it is followed by (ξ has no part in it).
+        The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells (derivation, eq. 11);
+        as printed in the paper, with K in place of K + ξ_2 and running dwells free (derivation, eq. 10); or the
+        supplement's one with the rows integrated out, in which a state pays ξ_2 for every further state that it is
+        followed by (ξ has no part in it).
     proposals : "all", "paper", or a list from "pair", "emissions", "dwells", "merge", "drop"
         Changes of the number of states that are tried: what is entered from one state by a jump to another, the rows
         of a state in two clusters, its short dwells, two states as one, a state given up. "paper" is the first alone.
@@ -207,7 +210,7 @@ process_, states_, n_iter_, converged_, history_
             objective, instead of from `start_states`; its hyperparameters may be others, and it is left as it is.
         """
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
         if self.objective == "printed" and self.first_dwell == "running":
             raise ValueError(
                 "first_dwell must be 'complete' with objective='printed', in which a running dwell costs nothing, "
@@ -215,14 +218,11 @@ process_, states_, n_iter_, converged_, history_
             )
         labels, blank = self._blank(panel)
         constraints, blank = constrain(self.structure if blank.is_direct else None, labels, blank, panel)
-        prices = self._prices(panel, blank, blank.encode(panel))._replace(first=barred_first(constraints))
+        prices = self._prices(panel, blank)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         if start is not None:
             self._check_start(start)
-        if blank.is_direct:
-            seen = blank.states_seen(blank.encode(panel))
-            warn_of_ends(panel, seen, labels, constraints.moves)
-            warn_of_times(panel, seen)
+        warn_of_looks(panel, blank, labels, constraints.moves)
         with status("looking for states"):
             if blank.is_direct:
                 run, model, path = self._fit_labels(panel, blank, prices, constraints, labels)
@@ -248,9 +248,9 @@ process_, states_, n_iter_, converged_, history_
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
         _, blank = self._blank(panel)
-        prices = self._prices(panel, blank, blank.encode(panel))
+        prices = self._prices(panel, blank)
         return {
             "state_cost": prices.state_cost,
             "shared_row_weight": prices.shared_row,
@@ -259,7 +259,7 @@ process_, states_, n_iter_, converged_, history_
             "transition_weight": prices.transition,
         }
 
-    def _blank(self, panel: Panel) -> tuple[AnyArray, Record]:
+    def _blank(self, panel: Data) -> tuple[AnyArray, Record]:
         usual = USUAL_STATES if self._is_hidden() else None
         if usual is not None and (self.states is not None or marks_states(self.emission)):
             raise ValueError(
@@ -283,23 +283,24 @@ process_, states_, n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return not shows_states(self.emission)
 
-    def _hold(self, panel: Panel, emission: Record, labels: AnyArray | None = None) -> Sequences:
-        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel), labels)
+    def _hold(self, panel: Data, emission: Record, labels: AnyArray | None = None) -> Sequences:
+        return hold(self.engine, panel, emission, labels)
 
     def _model(self, prices: Prices, constraints: Constraints) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
         return Model(prices, constraints, search._replace(free_end=int(not prices.running)))
 
     def _fit_labels(
-        self, panel: Panel, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
+        self, panel: Data, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
         moves = constraints.moves
         model = self._model(prices, constraints)
         M = len(moves)
+        few = measured_panel(panel)
         start = Params(
-            np.asarray(moves.any(axis=1)) / typical_gap(panel),
-            start_rows(blank, blank.encode(panel), panel, moves, "data"),
+            np.asarray(moves.any(axis=1)) / typical_gap(few),
+            start_rows(blank, blank.encode(few), few, moves, "data"),
             blank,
             np.full(M, 1.0 / M),
         )
@@ -308,7 +309,7 @@ process_, states_, n_iter_, converged_, history_
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
-        self, panel: Panel, blank: Record, prices: Prices, start: InfiniteJumpMeans | None
+        self, panel: Data, blank: Record, prices: Prices, start: InfiniteJumpMeans | None
     ) -> tuple[Descent, Model, list[Step]]:
         """Hidden states: look for their number, on a sample if there is much, then descend on all."""
         if self.structure is not None:
@@ -373,12 +374,13 @@ process_, states_, n_iter_, converged_, history_
             return tuple(PROPOSALS) if self.proposals == "all" else ("pair",)
         return tuple(self.proposals)
 
-    def _prices(self, panel: Panel, blank: Record, x: Floats) -> Prices:
+    def _prices(self, panel: Data, blank: Record) -> Prices:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
+        few = measured_panel(panel)
         symbols = blank.only_symbols
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
         shared = or_auto(self.shared_row_weight, pull)
-        emission = emission_weights(self.emission_weight, blank, x, panel)
+        emission = emission_weights(self.emission_weight, blank, blank.encode(few), few)
         if symbols:
             emission = np.where(are_auto(self.emission_weight, len(emission)), SYMBOL_WEIGHT * emission, emission)
         printed, integrated = self.objective == "printed", self.objective == "integrated"
@@ -389,7 +391,7 @@ process_, states_, n_iter_, converged_, history_
             transition=1.0 if integrated else xi,
             emission=emission,
             prior_count=0.0 if printed else count,
-            prior_time=or_auto(self.prior_time, typical_gap(panel)),
+            prior_time=or_auto(self.prior_time, typical_gap(few)),
             jump_pseudo_count=0.0,
             state_cost=or_auto(self.state_cost, STATE_COST * total_weight(panel)),
             shared_row=shared,

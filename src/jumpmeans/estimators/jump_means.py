@@ -12,14 +12,15 @@ import numpy as np
 from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
-from ..engines import get_engine
-from ..fit.advice import warn_of_ends, warn_of_times
+from ..engines.scanned import ScannedPanel
+from ..fit.advice import warn_of_looks
 from ..fit.ascent import opened
 from ..fit.descent import Descent, Model, descend
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
     TOL,
     TOL_AFTER_SAMPLE,
+    Data,
     are_auto,
     are_distinct,
     barred_first,
@@ -29,6 +30,7 @@ from ..fit.setup import (
     emission_weights,
     even_jumps,
     make_search,
+    measured_panel,
     one_or_list,
     or_auto,
     share_of,
@@ -47,7 +49,7 @@ from ..passes import NoPathError, Sequences
 from ..progress import status
 from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
-from .read_out import as_panel, explained
+from .read_out import as_data, explained, hold
 
 # What a model of known parameters still has to be told.
 PROCESS_OPTIONS = {"transition_weight", "emission_weight", "jumps_per_gap", "search", "first_dwell", "engine"}
@@ -260,45 +262,44 @@ class JumpMeans(JumpModel):
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
         given = None if self.start is None else given_process(self.start, self.n_states)
         labels, blank = self._blank(panel, given)
         constraints, blank = constrain(self.structure, labels, blank, panel)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
-        x = blank.encode(panel)
-        prices = self._prices(panel, blank, x)._replace(first=barred_first(constraints))
+        sequences = hold(self.engine, panel, blank, labels)
+        prices = self._prices(panel, blank)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         model = Model(prices, constraints, search)
-        warn_of_ends(panel, blank.states_seen(x), labels, constraints.moves)
-        warn_of_times(panel, blank.states_seen(x))
-        engine = get_engine(self.engine)
-        sequences = Sequences.of(engine, panel, x, labels)
+        warn_of_looks(panel, blank, labels, constraints.moves)
         few = start_panel(panel, constraints) if given is None else panel
         run = sample = None
-        own = x if few is panel else blank.encode(few)
-        if few is not panel and are_distinct(blank, own):
+        if few is not panel and are_distinct(blank, blank.encode(few)):
             share = share_of(few, panel)
-            sample = Sequences.of(engine, few, own, labels)
+            sample = hold(self.engine, few, blank, labels)
             less = model._replace(prices=prices._replace(jump_pseudo_count=self._even_jumps(panel, blank, share)))
-            found = self._best_start(few, own, sample, None, blank.with_counts_of(blank, share), less, labels)
-            params = replace(found.params, emission=found.params.emission.with_counts_of(blank, 1.0))
-            # what the sample does not show may be impossible under what it says: then all rows are started from
+            # what the sample does not show may be impossible under what it says: then all rows are started from, which
+            # also tells of a row that nothing explains
             with status("all rows"), suppress(NoPathError):
+                found = self._best_start(few, sample, None, blank.with_counts_of(blank, share), less, labels)
+                params = replace(found.params, emission=found.params.emission.with_counts_of(blank, 1.0))
                 run = descend(
                     sequences, params, model, self.max_iter, or_auto(self.tol, TOL_AFTER_SAMPLE),
                     timing=found.timing.restarted(),
                 )  # fmt: skip
         if run is None:
-            sample, run = None, self._best_start(panel, x, sequences, given, blank, model, labels)
+            with explained(panel, WHY, REMEDY):
+                sample, run = None, self._best_start(panel, sequences, given, blank, model, labels)
         with status("closing steps"):
             self._publish(panel, sequences, run, model, labels, sample)
         return self
 
     def _best_start(
-        self, panel: Panel, x: Floats, sequences: Sequences, given: Process | None, blank: Record, model: Model,
-        labels: AnyArray,
-    ) -> Descent:  # fmt: skip
+        self, data: Data, sequences: Sequences, given: Process | None, blank: Record, model: Model, labels: AnyArray
+    ) -> Descent:
         """The descent that ends lowest, of those from all starts."""
+        panel = measured_panel(data) if isinstance(data, ScannedPanel) else data
+        x = blank.encode(panel)
         rng = np.random.default_rng(self.random_state)
         moves = model.constraints.moves
         starts = self._n_starts(blank) if given is None else 1
@@ -316,7 +317,7 @@ class JumpMeans(JumpModel):
                 )  # fmt: skip
             else:
                 start = self._given_params(given, panel, blank, x, model.constraints)
-            with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):
+            with status(f"start {k + 1} of {starts}"):
                 runs.append(descend(sequences, start, model, self.max_iter, or_auto(self.tol, TOL)))
         return min(runs, key=lambda run: run.cost.total)
 
@@ -324,7 +325,7 @@ class JumpMeans(JumpModel):
         # with a structure, states have a meaning of their own, and their order is kept
         return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
 
-    def _blank(self, panel: Panel, given: Process | None) -> tuple[AnyArray, Record]:
+    def _blank(self, panel: Data, given: Process | None) -> tuple[AnyArray, Record]:
         """Labels of the states, and an emission that knows nothing of them yet."""
         if given is None:
             return states_and_emission(panel, self.emission, self.n_states, self.states, self.pseudo_count)
@@ -344,29 +345,30 @@ class JumpMeans(JumpModel):
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
         _, blank = self._blank(panel, None if self.start is None else given_process(self.start, self.n_states))
-        prices = self._prices(panel, blank, blank.encode(panel))
+        prices = self._prices(panel, blank)
         return {
             "transition_weight": prices.transition,
             "emission_weight": one_or_list(prices.emission),
             "prior_dwell_count": prices.prior_count,
-            "prior_dwell_time": or_auto(self.prior_dwell_time, typical_gap(panel)),
+            "prior_dwell_time": or_auto(self.prior_dwell_time, typical_gap(measured_panel(panel))),
         }
 
-    def _even_jumps(self, panel: Panel, blank: Record, share: float = 1.0) -> float:
+    def _even_jumps(self, panel: Data, blank: Record, share: float = 1.0) -> float:
         """Pseudo-count of each jump, for a `share` of the panel."""
         pseudo_count = self.pseudo_count if isinstance(self.pseudo_count, str) else np.ravel(self.pseudo_count)[0]
         return or_auto(pseudo_count, even_jumps(panel, blank, share))
 
-    def _prices(self, panel: Panel, blank: Record, x: Floats) -> Prices:
+    def _prices(self, panel: Data, blank: Record) -> Prices:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
+        few = measured_panel(panel)
         dwells = or_auto(self.prior_dwell_count, 1.0)
         return Prices(
             transition=or_auto(self.transition_weight, 1.0),
-            emission=emission_weights(self.emission_weight, blank, x, panel),
+            emission=emission_weights(self.emission_weight, blank, blank.encode(few), few),
             prior_count=dwells,
-            prior_time=dwells * or_auto(self.prior_dwell_time, typical_gap(panel)),
+            prior_time=dwells * or_auto(self.prior_dwell_time, typical_gap(few)),
             jump_pseudo_count=self._even_jumps(panel, blank),
         )
 

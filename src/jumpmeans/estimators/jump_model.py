@@ -12,11 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import AnyArray, Codes, Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..engines.scanned import ScannedPanel
 from ..errors import PanelError
 from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
 from ..fit.publish import publish_trajectories
 from ..fit.refine import Decoder, close, closing_prices
+from ..fit.setup import Data, measured_panel
 from ..history import History
 from ..model.objective import Cost
 from ..model.params import Params
@@ -73,7 +75,7 @@ class JumpModel(ReadOut):
     _keeps_order: bool = False
 
     def _publish(
-        self, panel: Panel, sequences: Sequences, run: Descent, model: Model, labels: AnyArray,
+        self, panel: Data, sequences: Sequences, run: Descent, model: Model, labels: AnyArray,
         sample: Sequences | None, **more: Any,
     ) -> None:  # fmt: skip
         """Set everything a user reads, all at once, from the end of the best descent; `sample` as of `close`."""
@@ -96,23 +98,24 @@ class JumpModel(ReadOut):
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
                 ),
-                lambda process: most_likely(sequences, process, model.constraints, panel),
+                lambda process: most_likely(
+                    sequences, process, model.constraints, measured_panel(panel), panel.shortest_gap
+                ),
             )  # fmt: skip
         params = run.params
-        trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
+        trajectories, time, visits = published(panel, sequences, dwells, labels)
         if sorts:  # closing steps may have moved the states past each other
-            order = process.emission.stable_order(trajectories.time_in_state().sum(axis=0))
+            order = process.emission.stable_order(time)
             process, params = replace(process.take(order), states=labels), params.take(order)
             decoder = decoder._replace(params=decoder.params.take(order), shown=decoder.shown[order])
             if np.any(np.diff(order) < 0):  # of two equal paths a decoder takes the first, and now another comes first
                 dwells, _ = decoder.decode(sequences)
-                trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
-        visits = np.bincount(trajectories.codes, minlength=len(labels))
+                trajectories, time, visits = published(panel, sequences, dwells, labels)
+        here: dict[str, Any] = {} if trajectories is None else {"trajectories_": trajectories, "_seen_": panel}
         with all_at_once(self) as new:
             new.__dict__.update(
                 process_=process,
                 states_=labels,
-                trajectories_=trajectories,
                 objective_params_=params,
                 objective_=run.cost.total,
                 objective_history_=np.array([cost.total for cost in run.history]),
@@ -122,11 +125,13 @@ class JumpModel(ReadOut):
                 n_iter_=len(run.history),
                 converged_=run.converged,
                 _decoder_=decoder,
-                _seen_=panel,
-                _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
+                _occupancy_=Occupancy.of(panel, time, visits),
+                **here,
                 **more,
             )
-            new._last_value_ = check_at_fit(new, panel)
+            if trajectories is None:  # of an earlier fit
+                new.__dict__.pop("trajectories_", None), new.__dict__.pop("_seen_", None)
+            new._last_value_ = check_at_fit(new, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)
 
     def check_fields(self) -> None:
         """Refuse parts that do not fit together, if they come from a file."""
@@ -177,11 +182,20 @@ class JumpModel(ReadOut):
         return self._decoder_.shown
 
 
-def check_first(panel: Panel, first: Floats | None) -> None:
+def published(
+    panel: Data, sequences: Sequences, dwells: Any, labels: AnyArray
+) -> tuple[Trajectories | None, Floats, AnyArray]:
+    """Trajectories, and time and visits of each state; trajectories of a panel on a cluster stay there."""
+    if isinstance(panel, ScannedPanel):
+        return None, *sequences.occupancy(dwells, len(labels))
+    found = publish_trajectories(panel, sequences.fetch(dwells), labels)
+    return found, found.time_in_state().sum(axis=0), np.bincount(found.codes, minlength=len(labels))
+
+
+def check_first(panel: Data, first: Floats | None) -> None:
     """Refuse windows that begin before their first row where some states cannot be the first (first: (M,) costs)."""
-    early = np.flatnonzero(panel.times[panel.offsets[:-1]] > panel.start_times)
-    if first is not None and len(early):
+    if first is not None and panel.early is not None:
         raise PanelError(
             "windows must begin with their first row where Structure(initial=...) rules out states, got one that "
-            f"begins before {panel.locate(int(panel.offsets[early[0]]))}; add a row there without a value."
+            f"begins before {panel.early}; add a row there without a value."
         )

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -18,10 +19,13 @@ from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..emissions import Record
-from ..engines import get_engine
+from ..engines import Threads, get_engine
+from ..engines.scanned import ScannedPanel
 from ..errors import InfeasibleError, PanelError
+from ..fit import setup
 from ..fit.publish import publish_trajectories
 from ..history import History
+from ..model.dependence import Laid, lay_out
 from ..model.process import Process
 from ..options import Rule, choice
 from ..passes import Dwells, NoPathError, Sequences
@@ -39,6 +43,23 @@ def as_panel(data: Any) -> Panel:
     return data if isinstance(data, Panel) else Panel.from_frame(data)
 
 
+def as_data(data: Any) -> Any:
+    """A panel, a panel on a cluster, or a frame with columns id, time and value as a panel.
+
+    A panel on a cluster of no more rows than a fit looks at anyway is brought here.
+    """
+    if not isinstance(data, ScannedPanel):
+        return as_panel(data)
+    return data.gather() if data.n_observations <= setup.MANY_ROWS else data
+
+
+def hold(engine: Any, panel: Any, record: Record, labels: AnyArray | None = None, z: Floats | None = None) -> Sequences:
+    """The sequences of a panel as an engine holds them; those of a panel on a cluster are there already."""
+    if isinstance(panel, ScannedPanel):
+        return panel.hold(record, labels)
+    return Sequences.of(get_engine(engine), panel, record.encode(panel), labels, z)
+
+
 @contextmanager
 def all_at_once(model: Fitting) -> Iterator[Fitting]:
     """A copy to be fitted, which the model becomes at the end: a fit that fails leaves a fitted model as it was."""
@@ -48,32 +69,37 @@ def all_at_once(model: Fitting) -> Iterator[Fitting]:
 
 
 @contextmanager
-def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
+def explained(panel: Any, why: str, remedy: str = "") -> Iterator[None]:
     """Turn the internal error of a sequence without any path into one that a user can act on."""
     try:
         yield
     except NoPathError as error:
-        first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
-        row = min(max(int(first) + error.row, int(first)), int(last) - 1)
-        if not error.shown:
-            values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
-            raise InfeasibleError(
-                "some state must be able to show each row, at a cost that floats can hold, got none for "
-                f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
-                "column, or lower emission_weight."
-            ) from None
-        if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[error.sequence]:
-            raise InfeasibleError(
-                f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
-                "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
-            ) from None
-        pair, is_first = pair_of(panel, row)
-        allow = (
-            "allow it to be first (Structure(initial=...))" if is_first else "allow the move (Structure(allowed=...))"
+        row, shown = error.row, error.shown
+        if isinstance(panel, ScannedPanel):
+            said, file = panel.at(error.sequence, no_path_of, row, shown, why, remedy)
+            raise InfeasibleError(f"in {file!r}: {said}") from None
+        raise InfeasibleError(no_path_of(panel, error.sequence, row, shown, why, remedy)) from None
+
+
+def no_path_of(panel: Panel, sequence: int, place: int, shown: bool, why: str, remedy: str) -> str:
+    """What to say of a sequence that has no path, which dies at a place within it; `shown` as of `NoPathError`."""
+    first, last = panel.offsets[sequence], panel.offsets[sequence + 1]
+    row = min(max(int(first) + place, int(first)), int(last) - 1)
+    if not shown:
+        values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
+        return (
+            "some state must be able to show each row, at a cost that floats can hold, got none for "
+            f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
+            "column, or lower emission_weight."
         )
-        raise InfeasibleError(
-            f"{why} must be able to explain every sequence, got none for {pair}; {allow}, {remedy}or correct the row."
-        ) from None
+    if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[sequence]:
+        return (
+            f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
+            "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
+        )
+    pair, is_first = pair_of(panel, row)
+    allow = "allow it to be first (Structure(initial=...))" if is_first else "allow the move (Structure(allowed=...))"
+    return f"{why} must be able to explain every sequence, got none for {pair}; {allow}, {remedy}or correct the row."
 
 
 def pair_of(panel: Panel, row: int) -> tuple[str, bool]:
@@ -107,7 +133,7 @@ class Occupancy(NamedTuple):
     backend: str | None
 
     @classmethod
-    def of(cls, panel: Panel, time: Floats, visits: AnyArray) -> Occupancy:
+    def of(cls, panel: Any, time: Floats, visits: AnyArray) -> Occupancy:
         """Time and visits of a panel, with its unit of time if that is known."""
         unit = None if panel.clock is None else "days"
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
@@ -212,9 +238,9 @@ class ReadOut(Pictured, ModelAnswers):
 
     def _dwells(self, panel: Panel, criterion: str) -> Dwells:
         """Trajectories of a panel by a criterion."""
-        sequences = self._sequences(panel)
-        with explained(panel, "the fitted process"):
-            return sequences.fetch(sequences.err_least(self.process_))
+        laid, sequences = self._held_sequences(panel)
+        with explained(laid.panel, "the fitted process"):
+            return own_rows(sequences.fetch(sequences.err_least(self.process_)), laid, panel)
 
     @abstractmethod
     def _row_states(self, panel: Panel) -> Codes:
@@ -230,18 +256,27 @@ class ReadOut(Pictured, ModelAnswers):
         """How much the fitted panel was in each state, where it is known."""
         return None
 
+    def _held_sequences(self, panel: Panel) -> tuple[Laid, Sequences]:
+        """A panel as the rates of the process are to be seen in it, and as the engine holds it."""
+        laid, process = lay_out(self.process_.effects, panel), self.process_
+        x = process.emission.encode(laid.panel)
+        return laid, Sequences.of(get_engine(self.engine), laid.panel, x, process.states, laid.z)
+
     def _sequences(self, panel: Panel) -> Sequences:
         """A panel as the engine holds it."""
-        return Sequences.of(get_engine(self.engine), panel, self.process_.emission.encode(panel), self.process_.states)
+        return self._held_sequences(panel)[1]
 
     def _posterior(self, panel: Panel) -> Floats:
         """(n, M) posterior state probabilities of every row, in panel order."""
-        with explained(panel, "the fitted process"):
-            return self._sequences(panel).smooth(self.process_)[0]
+        laid, sequences = self._held_sequences(panel)
+        with explained(laid.panel, "the fitted process"):
+            posterior = sequences.smooth(self.process_)[0]
+        return posterior if laid.panel is panel else posterior[laid.rows]
 
     def _log_likelihood(self, panel: Panel, process: Process) -> float:
-        with explained(panel, "the fitted process"):
-            return self._sequences(panel).log_likelihood(process)
+        laid, sequences = self._held_sequences(panel)
+        with explained(laid.panel, "the fitted process"):
+            return sequences.log_likelihood(process)
 
     def _time_unit(self) -> str | None:
         occupancy, trajectories = self._occupancy(), getattr(self, "trajectories_", None)
@@ -279,6 +314,56 @@ class ReadOut(Pictured, ModelAnswers):
         """
         self._fitted()
         return self._read(panel, at, self._posterior)
+
+    def decode_to(self, panel: ScannedPanel, folder: str | PathLike[str], criterion: str | None = None) -> list[str]:
+        """Trajectories of a panel on a cluster, written where its workers find room.
+
+        Parameters
+        ----------
+        panel : ScannedPanel
+            Of `jumpmeans.scan_panel`.
+        folder : str or path
+            Made if it is not there; all workers must see it.
+        criterion : str, optional
+            As of `decode`.
+
+        Returns
+        -------
+        paths : list of str
+            A Parquet file for each file of the panel, with the columns of `Trajectories.to_frame`.
+        """
+        criteria = () if criterion is None else (criterion,)
+        return self._write(panel, "decode", folder, decoded_columns, criteria)
+
+    def predict_proba_to(self, panel: ScannedPanel, folder: str | PathLike[str]) -> list[str]:
+        """Posterior state probabilities at the rows of a panel on a cluster, written where its workers find room.
+
+        Parameters
+        ----------
+        panel : ScannedPanel
+            Of `jumpmeans.scan_panel`.
+        folder : str or path
+            Made if it is not there; all workers must see it.
+
+        Returns
+        -------
+        paths : list of str
+            A Parquet file for each file of the panel, its rows in their order: id, time, and a column for each state.
+        """
+        return self._write(panel, "smooth", folder, probability_columns, ())
+
+    def _write(self, panel: Any, name: str, folder: Any, work: Any, more: tuple[Any, ...]) -> list[str]:
+        self._fitted()
+        if not isinstance(panel, ScannedPanel):
+            raise PanelError(
+                f"panel must be one on a cluster, made by scan_panel, got {type(panel).__name__}; one in memory is "
+                "read by decode and predict_proba."
+            )
+        light = copy(self)  # what workers need of it
+        for heavy in ("trajectories_", "_seen_"):
+            light.__dict__.pop(heavy, None)
+        light.engine = Threads(1)
+        return panel.write(name, folder, work, light, *more)
 
     def predict_value(
         self, panel: Any, method: str = "posterior", at: Any = None, criterion: str | None = None
@@ -351,6 +436,29 @@ class ReadOut(Pictured, ModelAnswers):
         if check is not None and not check.better:
             columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
         return columns
+
+
+def own_rows(dwells: Dwells, laid: Laid, panel: Panel) -> Dwells:
+    """Dwells of a panel with blank rows added, by the rows of the panel itself."""
+    if laid.panel is panel:
+        return dwells
+    sequence = dwells.sequence
+    first = laid.panel.offsets[sequence] + dwells.rows
+    rows = np.searchsorted(laid.rows, first) - panel.offsets[sequence]
+    return dwells._replace(rows=rows.astype(np.int32))
+
+
+def decoded_columns(panel: Panel, names: tuple[str, str], model: ReadOut, *criterion: str) -> dict[str, Any]:
+    """What `decode_to` writes of one file."""
+    return model.decode(panel, *criterion).to_columns()
+
+
+def probability_columns(panel: Panel, names: tuple[str, str], model: ReadOut) -> dict[str, Any]:
+    """What `predict_proba_to` writes of one file."""
+    probs = model.predict_proba(panel)
+    own = [panel.ids[panel.sequence_index], panel.decode_times(panel.times)]
+    columns = {name: panel.to_caller_order(x) for name, x in zip(names, own, strict=True)}
+    return columns | {str(label): probs[:, m] for m, label in enumerate(model.states_.tolist())}
 
 
 def with_times(panel: Panel, at: Any) -> tuple[Panel, Ints]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import AnyArray, Floats, Ints
-from ..data.breaks import Broken, edges_of, read_breaks, with_breaks
+from ..data.breaks import TIME, Broken, edges_of, read_breaks, with_breaks
 from ..data.panel import Panel
 from ..errors import PanelError, first_few, nearest
 from .constraints import Constraints
@@ -19,33 +19,48 @@ from .structure import Structure, find_state
 WORDS = ("all", "shared")
 
 
-def laid_out(structure: Structure | None, panel: Panel) -> Broken:
-    """The panel with blank rows where rates may change by the structure's breaks; as it is if there are none."""
-    breaks = read_breaks(None if structure is None else structure.breaks)
-    if not breaks:
-        return Broken(panel, np.arange(panel.n_observations))
-    return with_breaks(panel, breaks)
+class Laid(NamedTuple):
+    """A panel as its rates are to be seen: with blank rows where they may change by breaks.
+
+    rows (n,): where the rows of the panel itself are; effects and z (n', K), its centred columns at every row, where
+    rates depend on anything.
+    """
+
+    panel: Panel
+    rows: Ints
+    effects: Effects | None = None
+    z: Floats | None = None
 
 
-def no_effects(
-    structure: Structure | None, panel: Panel, broken: Panel, states: AnyArray, constraints: Constraints, by: str
-) -> Effects | None:
-    """Effects of the covariates that rates depend on by a structure, all of them 0; None if there are none.
+def lay_out(effects: Effects | None, panel: Panel) -> Laid:
+    """A panel as rates with these effects are to be seen in it."""
+    if effects is None:
+        return Laid(panel, np.arange(panel.n_observations))
+    broken = _broken(effects.breaks, panel)
+    return Laid(*broken, effects, effects.design(broken.panel.covariates))
 
-    `broken` is the panel as `laid_out` gives it. Coefficients go `by` "move": each move its own; or by "state": all
-    moves out of a state share them. Moves that `equal` ties share theirs, known rates depend on nothing.
+
+def depend(
+    structure: Structure | None, panel: Panel, states: AnyArray, constraints: Constraints, by: str = "move"
+) -> Laid:
+    """A panel with effects of the covariates that rates depend on by a structure, all of them 0.
+
+    Coefficients go `by` "move": each move its own; or by "state": all moves out of a state share them. Moves that
+    `equal` ties share theirs, known rates depend on nothing.
     """
     if structure is None or not structure.depends:
-        return None
+        return Laid(panel, np.arange(panel.n_observations))
     breaks = read_breaks(structure.breaks)
-    if broken.covariates is None:
+    broken = _broken(breaks, panel)
+    wide = broken.panel
+    if wide.covariates is None:
         raise PanelError(
             "a panel must have covariates for rates to depend on, got none; name their columns by covariates=[...] "
             "where the panel is made."
         )
-    wanted = _wanted(structure.covariates, list(broken.covariates.names), list(breaks), states, constraints, by)
-    used = [name for name in broken.covariates.names if name in wanted]
-    covariates = [_covariate(name, broken, breaks, panel) for name in used]
+    wanted = _wanted(structure.covariates, list(wide.covariates.names), list(breaks), states, constraints, by)
+    used = [name for name in wide.covariates.names if name in wanted]
+    covariates = [_covariate(name, wide, breaks, panel) for name in used]
     owner = [name for name, c in zip(used, covariates, strict=True) for _ in c.columns]
     M = len(states)
     number, n = np.full((len(owner), M, M), -1), 0
@@ -55,8 +70,13 @@ def no_effects(
         number[k][leaders >= 0] = n + place
         n += len(distinct)
     blank = Effects(covariates, np.zeros(len(owner)), np.zeros((len(owner), M, M)), number.astype(np.int64))
-    z = blank.design(broken.covariates)
-    return Effects(covariates, _mean_over_time(z, broken), blank.coefs, blank.number)
+    z = blank.design(wide.covariates)
+    centres = _mean_over_time(z, wide)
+    return Laid(*broken, Effects(covariates, centres, blank.coefs, blank.number), z - centres)
+
+
+def _broken(breaks: Mapping[str, list[Any]], panel: Panel) -> Broken:
+    return with_breaks(panel, breaks) if breaks else Broken(panel, np.arange(panel.n_observations))
 
 
 def _covariate(name: str, broken: Panel, breaks: Mapping[str, list[Any]], panel: Panel) -> Covariate:
@@ -64,7 +84,10 @@ def _covariate(name: str, broken: Panel, breaks: Mapping[str, list[Any]], panel:
     assert covariates is not None
     c = covariates.index(name)
     if name in breaks:
-        return Covariate(name, edges=edges_of(name, breaks[name], panel).tolist())
+        edges = edges_of(name, breaks[name], panel)
+        if name == TIME and panel.clock is not None:  # of another panel, days may count from another day
+            return Covariate(name, edges=np.datetime_as_string(panel.clock.decode(edges)).tolist())
+        return Covariate(name, edges=edges.tolist())
     labels = covariates.categories[c]
     if labels is not None:
         if len(labels) < 2:
@@ -111,6 +134,7 @@ def _wanted(
         )
     labels = states.tolist()
     out: dict[str, Any] = {}
+    given_names = {name for listed in given.values() for name in ([listed] if isinstance(listed, str) else listed)}
     for key, listed in given.items():
         chosen = np.zeros(open_moves.shape, dtype=bool)
         if isinstance(key, tuple) and key not in labels:
@@ -134,6 +158,7 @@ def _wanted(
                     f"covariates must be among {first_few(names)}, got {name!r}{nearest(name, names)} for {key!r}."
                 )
             out[name] = out.get(name, np.zeros(open_moves.shape, dtype=bool)) | (chosen & open_moves)
+    out |= {name: open_moves for name in broken if name not in given_names}
     if not out:
         raise ValueError("covariates must name at least one, got an empty mapping; leave it out.")
     return out

@@ -61,6 +61,11 @@ class Covariate(NamedTuple):
                     f"{nearest(value, self.labels)}."
                 )
             return float(self.labels.index(value))
+        if self.edges is not None and isinstance(self.edges[0], str):
+            try:
+                return float(np.searchsorted(np.array(self.edges, "M8[ns]"), np.datetime64(value), side="right"))
+            except (TypeError, ValueError):
+                raise ValueError(f"{self.name!r} must be a date such as '2024-03-01', got {value!r}.") from None
         if not is_finite(value):
             raise ValueError(f"covariate {self.name!r} must be a finite number, got {value!r}.")
         if self.edges is not None:
@@ -69,7 +74,7 @@ class Covariate(NamedTuple):
 
 
 def _short(edge: Any) -> str:
-    return f"{edge:g}"
+    return edge.removesuffix("T00:00:00.000000000") if isinstance(edge, str) else f"{edge:g}"
 
 
 @stored
@@ -109,6 +114,11 @@ class Effects:
     def names(self) -> list[str]:
         """(K,) names of the columns of the design."""
         return [name for covariate in self.covariates for name in covariate.columns]
+
+    @property
+    def breaks(self) -> dict[str, list[Any]]:
+        """Edges of the pieces of each covariate, or of time, that has any."""
+        return {covariate.name: covariate.edges for covariate in self.covariates if covariate.edges is not None}
 
     @cached_property
     def n_free(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -15,9 +16,18 @@ from ..kinds import HELD, SNAPSHOT, TRANSITION
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
+    from .varying import Gaps
 
 # Rows of a block: enough blocks for all cores, blocks large enough to be worth a call.
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
+
+
+def cut_bounds(offsets: Ints) -> list[int]:
+    """Edges of blocks, as numbers of sequences, for sequences with the rows between offsets (S + 1,)."""
+    n = int(offsets[-1])
+    size = int(np.clip(n // BLOCKS, LEAST_ROWS, MOST_ROWS))
+    edges = np.searchsorted(offsets, np.arange(0, n, size))
+    return np.unique(np.append(edges, len(offsets) - 1)).tolist()
 
 
 # A row that costs more than this in every state is one that none can show: a few of them would sum to infinity.
@@ -101,11 +111,31 @@ class Block:
 
     def cut(self) -> list[Block]:
         """The same sequences in blocks that depend on the data alone, never on who works on them."""
-        n = len(self.tau)
-        size = int(np.clip(n // BLOCKS, LEAST_ROWS, MOST_ROWS))
-        edges = np.searchsorted(self.offsets, np.arange(0, n, size))
-        bounds = np.unique(np.append(edges, self.n_sequences)).tolist()
-        return [self.part(i, j) for i, j in pairwise(bounds)]
+        return [self.part(i, j) for i, j in pairwise(cut_bounds(self.offsets))]
+
+    @classmethod
+    def joined(cls, parts: list[Block]) -> Block:
+        """The sequences of successive blocks as one; rows of which nothing is told stay so."""
+
+        def all_of(name: str, nothing: Callable[[Block], AnyArray]) -> Any:
+            found = [getattr(part, name) for part in parts]
+            if all(x is None for x in found):
+                return None
+            return np.concatenate([nothing(part) if x is None else x for part, x in zip(parts, found, strict=True)])
+
+        first = np.cumsum([0, *(len(part.tau) for part in parts)])
+        width = next((part.allowed.shape[1] for part in parts if part.allowed is not None), 0)
+        return cls(
+            np.concatenate([part.tau for part in parts]),
+            np.concatenate([[0], *(part.offsets[1:] + n for part, n in zip(parts, first, strict=False))]),
+            np.concatenate([part.ends for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+            np.concatenate([part.x for part in parts]),
+            parts[0].first,
+            all_of("kinds", lambda part: np.full(len(part.tau), SNAPSHOT, np.int8)),
+            all_of("allowed", lambda part: np.ones((len(part.tau), width), dtype=bool)),
+            None if parts[0].z is None else np.concatenate([part.z for part in parts if part.z is not None]),
+        )
 
     def part(self, i: int, j: int) -> Block:
         """Sequences i, ..., j - 1 alone."""
@@ -156,6 +186,36 @@ class Block:
             barred[self.offsets[1:] - 1] = False
             holds = holds | (self.row_kinds != SNAPSHOT) | barred
         return holds
+
+    @cached_property
+    def turns(self) -> Bools:
+        """(n, K) whether a covariate changes at a row from what it was at the row before, of the same sequence."""
+        assert self.z is not None
+        turns = np.zeros(self.z.shape, dtype=bool)
+        turns[1:] = self.z[1:] != self.z[:-1]
+        turns[self.offsets[:-1]] = False
+        return turns
+
+    @cached_property
+    def patterns(self) -> tuple[Floats, Ints]:
+        """Distinct rows (Z, K) of the covariates, and which of them each row (n,) has."""
+        z = self.z
+        assert z is not None
+        if z.shape[1] == 0:
+            return z[:1], np.zeros(len(z), np.int64)
+        order = np.lexsort(z.T)
+        new = np.ones(len(z), dtype=bool)
+        new[1:] = (np.diff(z[order], axis=0) != 0).any(axis=1)
+        codes = np.empty(len(z), np.int64)
+        codes[order] = np.cumsum(new) - 1
+        return np.ascontiguousarray(z[order][new]), codes
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """The gaps by rates and length, where rates depend on covariates."""
+        from .varying import Gaps
+
+        return Gaps.of(self)
 
     @property
     def is_exact(self) -> bool:

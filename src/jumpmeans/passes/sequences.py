@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats, sum_in_order
+from ..arrays import AnyArray, Floats, Ints, sum_in_order
 from ..kernels.least_error import jump_prices
 from ..model.objective import Prices, Stats, join_stats, jump_costs
 from ..model.params import Params
@@ -19,8 +19,9 @@ from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
-from .smooth import Expected, agree, expect, smooth, weigh
-from .sweep import Search, blank, sweep
+from .smooth import Expected, Ready, agree, expect, smooth, weigh
+from .sweep import Search, blank, occupy, sweep
+from .varying import Varying
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -67,6 +68,11 @@ class Sequences:
         dwells, parts = self.held.run(sweep, dwells, params, costs, prices, search)
         return dwells, join_stats(parts)
 
+    def occupancy(self, dwells: Any, n_states: int) -> tuple[Floats, Ints]:
+        """(M,) time in each state of trajectories, and (M,) visits, of sequences as they are, whatever their weight."""
+        time, visits = zip(*self.held.run(occupy, dwells, n_states)[1], strict=True)
+        return sum_in_order(list(time)), sum_in_order(list(visits))
+
     def decode(self, params: Params, prices: Prices, search: Search) -> tuple[Any, Stats]:
         """Best trajectories from the parameters alone."""
         return self.sweep(self.no_jumps(), params, prices, search)
@@ -76,8 +82,8 @@ class Sequences:
         costs = jump_costs(params.transition_probs, prices.transition)
         return self.held.run(decode_online, None, params, costs, prices, search)[0]
 
-    def _propagator(self, process: Process) -> Propagator:
-        return Propagator.of(process, self.longest_gap)
+    def _propagator(self, process: Process) -> Ready:
+        return Varying(process) if process.effects is not None else Propagator.of(process, self.longest_gap)
 
     def smooth(self, process: Process) -> tuple[Floats, Floats]:
         """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, totals
+from ..arrays import Floats, Ints, totals
 from ..kernels.sweep import sweep_block
 from ..model.objective import Prices, Stats
 from ..model.params import Params
 from ..stored import stored
 from ..stored.kinds import require
 from .block import Block, Dwells
+from .hazards import Hazards, exposure_of
 
 # Rounds of decoding and jump times after which a closing decode stops in any case.
 MAX_ROUNDS = 100
@@ -49,6 +50,14 @@ def blank(block: Block, _: None) -> tuple[Dwells, None]:
     return Dwells.blank(block), None
 
 
+def occupy(block: Block, dwells: Dwells, n_states: int) -> tuple[Dwells, tuple[Floats, Ints]]:
+    """Time in each state of trajectories, and visits."""
+    ends = np.append(dwells.starts[1:], 0.0)
+    ends[dwells.offsets[1:] - 1] = block.ends
+    time = totals(dwells.states, ends - dwells.starts, n_states)
+    return dwells, (time, np.bincount(dwells.states, minlength=n_states))
+
+
 def sweep(
     block: Block, dwells: Dwells, params: Params, costs: Floats, prices: Prices, search: Search
 ) -> tuple[Dwells, Stats]:
@@ -65,9 +74,11 @@ def sweep(
     exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
     run_state, run_time = np.empty((S, 2), np.int32), np.empty((S, 2))
     cost = params.emission.cost(block.x, prices.emission)
+    hazards = Hazards.of(block, params, costs, prices.transition)
     where = sweep_block(
-        block.tau, block.holds, block.row_kinds, block.offsets, block.ends, block.weights,
-        admitted(block, cost, prices), params.rates, costs, tuple(search),
+        block.tau, hazards.holds, block.row_kinds, block.offsets, block.ends, block.weights,
+        admitted(block, cost, prices), hazards.rates, hazards.jumps,
+        hazards.course(block, search.per_gap), tuple(search),
         *dwells, offsets, states, starts, rows,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
@@ -78,7 +89,8 @@ def sweep(
     found = Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy())
     emission = params.emission.stats(block.x, row_states, block.row_weights)
     first = totals(found.states[offsets[:-1]], block.weights, M)
-    return found, Stats(exits, time, log_time, jumps, run_state, run_time, block.weights, emission, first)
+    told = None if params.effects is None else exposure_of(block, found, M, search.first_running == 1)
+    return found, Stats(exits, time, log_time, jumps, run_state, run_time, block.weights, emission, first, told)
 
 
 def admitted(block: Block, cost: Floats, prices: Prices) -> Floats:
