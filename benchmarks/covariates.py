@@ -71,6 +71,15 @@ def measure(n_sequences: int, grouped: bool) -> dict[str, Any]:
     }
 
 
+def markdown(found: dict[str, Any]) -> str:
+    """What docs/covariates.md says of cost."""
+    lines = ["| rows | distinct pairs | a step with covariates, times one without |", "| --- | --- | --- |"]
+    lines += [
+        f"| {own['n_rows']:,} | {own['distinct_pairs']:,} | {own['ratio']:.1f} |" for own in found["steps"].values()
+    ]
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write results/covariates.json")
