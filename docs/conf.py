@@ -58,7 +58,7 @@ templates_path = ["_templates"]
 nitpicky = True
 default_role = "py:obj"
 nitpick_ignore_regex = [("py:obj", ".*")]
-suppress_warnings = ["mystnb.unknown_mime_type", "toc.empty_glob"]
+suppress_warnings = ["mystnb.unknown_mime_type"]
 
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
