@@ -25,6 +25,7 @@ from ..fit.setup import (
     check_distinct,
     constrain,
     counted,
+    depend_by_state,
     emission_weights,
     even_jumps,
     make_search,
@@ -38,6 +39,7 @@ from ..fit.setup import (
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
 from ..model.constraints import Constraints
+from ..model.dependence import Laid, lay_out
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.structure import Structure
@@ -214,7 +216,9 @@ process_, states_, n_iter_, converged_, history_
                 "got 'running'."
             )
         labels, blank = self._blank(panel)
-        constraints, blank = constrain(self.structure if blank.is_direct else None, labels, blank, panel)
+        known = self.structure if blank.is_direct else None
+        constraints, blank = constrain(known, labels, blank, panel, depends=True)
+        laid = depend_by_state(known, panel, labels, constraints)
         prices = self._prices(panel, blank, blank.encode(panel))._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         if start is not None:
@@ -225,15 +229,15 @@ process_, states_, n_iter_, converged_, history_
             warn_of_times(panel, seen)
         with status("looking for states"):
             if blank.is_direct:
-                run, model, path = self._fit_labels(panel, blank, prices, constraints, labels)
+                run, model, path = self._fit_labels(panel, laid, blank, prices, constraints, labels)
             else:
                 run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
         names = labels if blank.is_direct else np.arange(M)
-        sequences, few = self._hold(panel, run.params.emission, names), start_panel(panel, model.constraints)
-        sample = None if few is panel else self._hold(few, run.params.emission, names)
+        sequences, few = self._hold(laid, run.params.emission, names), start_panel(panel, model.constraints)
+        sample = None if few is panel else self._hold(lay_out(laid.effects, few), run.params.emission, names)
         with status("closing steps"):
-            self._publish(panel, sequences, run, model, names, sample, n_states_=M, path_=path)
+            self._publish(panel, laid, sequences, run, model, names, sample, n_states_=M, path_=path)
         return self
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
@@ -283,15 +287,15 @@ process_, states_, n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return not shows_states(self.emission)
 
-    def _hold(self, panel: Panel, emission: Record, labels: AnyArray | None = None) -> Sequences:
-        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel), labels)
+    def _hold(self, laid: Laid, emission: Record, labels: AnyArray | None = None) -> Sequences:
+        return Sequences.of(get_engine(self.engine), laid.panel, emission.encode(laid.panel), labels, laid.z)
 
     def _model(self, prices: Prices, constraints: Constraints) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
         return Model(prices, constraints, search._replace(free_end=int(not prices.running)))
 
     def _fit_labels(
-        self, panel: Panel, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
+        self, panel: Panel, laid: Laid, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
         moves = constraints.moves
@@ -302,9 +306,10 @@ process_, states_, n_iter_, converged_, history_
             start_rows(blank, blank.encode(panel), panel, moves, "data"),
             blank,
             np.full(M, 1.0 / M),
+            laid.effects,
         )
-        with explained(panel, WHY, REMEDY):
-            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, or_auto(self.tol, TOL))
+        with explained(laid.panel, WHY, REMEDY):
+            run = descend(self._hold(laid, blank, labels), start, model, self.max_iter, or_auto(self.tol, TOL))
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
@@ -333,7 +338,7 @@ process_, states_, n_iter_, converged_, history_
         model = self._model(prices, every_move(len(run.params.rates)))
         if few is not panel:
             params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
-            sequences, timing = self._hold(panel, params.emission), run.timing.restarted()
+            sequences, timing = self._hold(lay_out(None, panel), params.emission), run.timing.restarted()
             with explained(panel, WHY, REMEDY):
                 run = descend(
                     sequences, params, model, self.max_iter, or_auto(self.tol, TOL_AFTER_SAMPLE), timing=timing

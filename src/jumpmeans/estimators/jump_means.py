@@ -26,6 +26,7 @@ from ..fit.setup import (
     check_distinct,
     constrain,
     counted,
+    depend_by_state,
     emission_weights,
     even_jumps,
     make_search,
@@ -36,8 +37,10 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
-from ..fit.start import given_process, named_emission, start_emission, start_rows
+from ..fit.start import given_process, named_emission, start_emission, start_rows, with_effects
 from ..model.constraints import Constraints
+from ..model.dependence import Laid, lay_out
+from ..model.effects import Effects
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.process import Process
@@ -136,6 +139,10 @@ class JumpMeans(JumpModel):
 
     Notes
     -----
+    With `Structure(covariates=...)` the rate of leaving a state is λ exp(β · z), and P is the same for all. A dwell
+    costs h of the time that it took by the clock of its state, ∫ λ exp(β · z(u)) du; the decoder is as exact as ever,
+    and J never rises. λ and its prior are those at the mean of the covariates. Closing EM steps go on from there.
+
     A sequence with one row has no jump and adds to the emission alone. One without any value follows the
     cheapest path through its window and adds its dwells like any other.
 
@@ -263,7 +270,7 @@ class JumpMeans(JumpModel):
         panel = counted(as_panel(panel))
         given = None if self.start is None else given_process(self.start, self.n_states)
         labels, blank = self._blank(panel, given)
-        constraints, blank = constrain(self.structure, labels, blank, panel)
+        constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
         x = blank.encode(panel)
         prices = self._prices(panel, blank, x)._replace(first=barred_first(constraints))
@@ -271,16 +278,18 @@ class JumpMeans(JumpModel):
         model = Model(prices, constraints, search)
         warn_of_ends(panel, blank.states_seen(x), labels, constraints.moves)
         warn_of_times(panel, blank.states_seen(x))
-        engine = get_engine(self.engine)
-        sequences = Sequences.of(engine, panel, x, labels)
+        laid = depend_by_state(self.structure, panel, labels, constraints)
+        sequences = self._hold(laid, panel, x, blank, labels)
         few = start_panel(panel, constraints) if given is None else panel
         run = sample = None
         own = x if few is panel else blank.encode(few)
         if few is not panel and are_distinct(blank, own):
             share = share_of(few, panel)
-            sample = Sequences.of(engine, few, own, labels)
+            sample = self._hold(lay_out(laid.effects, few), few, own, blank, labels)
             less = model._replace(prices=prices._replace(jump_pseudo_count=self._even_jumps(panel, blank, share)))
-            found = self._best_start(few, own, sample, None, blank.with_counts_of(blank, share), less, labels)
+            found = self._best_start(
+                few, own, sample, None, blank.with_counts_of(blank, share), less, labels, laid.effects
+            )  # fmt: skip
             params = replace(found.params, emission=found.params.emission.with_counts_of(blank, 1.0))
             # what the sample does not show may be impossible under what it says: then all rows are started from
             with status("all rows"), suppress(NoPathError):
@@ -289,14 +298,19 @@ class JumpMeans(JumpModel):
                     timing=found.timing.restarted(),
                 )  # fmt: skip
         if run is None:
-            sample, run = None, self._best_start(panel, x, sequences, given, blank, model, labels)
+            sample, run = None, self._best_start(panel, x, sequences, given, blank, model, labels, laid.effects)
         with status("closing steps"):
-            self._publish(panel, sequences, run, model, labels, sample)
+            self._publish(panel, laid, sequences, run, model, labels, sample)
         return self
+
+    def _hold(self, laid: Laid, panel: Panel, x: Floats, blank: Record, labels: AnyArray) -> Sequences:
+        """A panel whose encoded values are x (n, D), as laid out."""
+        wide = x if laid.panel is panel else blank.encode(laid.panel)
+        return Sequences.of(get_engine(self.engine), laid.panel, wide, labels, laid.z)
 
     def _best_start(
         self, panel: Panel, x: Floats, sequences: Sequences, given: Process | None, blank: Record, model: Model,
-        labels: AnyArray,
+        labels: AnyArray, effects: Effects | None,
     ) -> Descent:  # fmt: skip
         """The descent that ends lowest, of those from all starts."""
         rng = np.random.default_rng(self.random_state)
@@ -313,9 +327,12 @@ class JumpMeans(JumpModel):
                     named_emission(
                         start_emission(blank, x, panel, self.init, rng, first=k == 0, in_order=named), x, panel, labels
                     ),
+                    effects=effects,
                 )  # fmt: skip
             else:
-                start = self._given_params(given, panel, blank, x, model.constraints)
+                start = self._given_params(
+                    with_effects(given, effects, given.emission), panel, blank, x, model.constraints
+                )  # fmt: skip
             with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):
                 runs.append(descend(sequences, start, model, self.max_iter, or_auto(self.tol, TOL)))
         return min(runs, key=lambda run: run.cost.total)
@@ -339,7 +356,7 @@ class JumpMeans(JumpModel):
         known = JumpMeans.from_process(given, engine=self.engine, jumps_per_gap=self.jumps_per_gap)
         states = known._row_states(panel)
         emission = blank.update(blank.stats(x, states, np.repeat(panel.weights, panel.lengths)))
-        return Params(given.rates, given.transition_probs, emission)
+        return Params(given.rates, given.transition_probs, emission, effects=given.effects)
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
