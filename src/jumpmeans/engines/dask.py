@@ -127,7 +127,7 @@ class Dask:
         return HeldThere(client, submit(client, "blocks", given, parts), list(map(len, parts)))
 
     def map(self, work: Callable[..., Any], tasks: list[tuple[Any, ...]], shared: tuple[Any, ...]) -> Iterator[Any]:
-        """Results of work(*shared, *task) in the order of the tasks, each of them one task of the cluster."""
+        """Results of `work(*shared, *task)` in the order of the tasks, each of them one task of the cluster."""
         client = self.client
         (common,) = submit(client, "shared", given, [(work, *shared)])
         name = getattr(work, "__name__", "work").strip("_")

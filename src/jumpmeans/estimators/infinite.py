@@ -89,9 +89,10 @@ class InfiniteJumpMeans(JumpModel):
     emission_weight, transition_weight : float or "auto"
         ζ (one for each column) and ξ, as in `JumpMeans`; auto for states hidden behind symbols: ζ = 2.
     objective : "corrected", "printed" or "integrated"
-        The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells; as printed in the
-        paper, with K in place of K + ξ_2 and running dwells free; or the supplement's one with the rows integrated
-        out, in which a state pays ξ_2 for every further state that it is followed by (ξ has no part in it).
+        The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells (derivation, eq. 11);
+        as printed in the paper, with K in place of K + ξ_2 and running dwells free (derivation, eq. 10); or the
+        supplement's one with the rows integrated out, in which a state pays ξ_2 for every further state that it is
+        followed by (ξ has no part in it).
     proposals : "all", "paper", or a list from "pair", "emissions", "dwells", "merge", "drop"
         Changes of the number of states that are tried: what is entered from one state by a jump to another, the rows
         of a state in two clusters, its short dwells, two states as one, a state given up. "paper" is the first alone.

@@ -26,7 +26,7 @@ def maximise(
     shared: float = 0.0,
     floors: Floats | None = None,
 ) -> Process:
-    """Process of highest expected log-likelihood; states without any time keep what they have.
+    """Process of highest expected log-likelihood (derivation, eq. 18); states without any time keep what they have.
 
     `pseudo_count` is added to every first state and allowed jump, with the time that so many jumps take at the common
     rate (and is in the emission already); `shared` is what the spread of a state leans on the others by,

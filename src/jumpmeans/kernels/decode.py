@@ -215,7 +215,7 @@ def widen(room):
 
 @njit(**JIT)
 def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_a_gap, n_cand, room):
-    """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)).
+    """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)) (derivation, eq. 5 and 6).
 
     For each state a queue holds the candidate starts that may still be the best one, oldest first.
     Of two starts i < k with A = W - C - lam c, the later one wins for good from the time

@@ -1,10 +1,11 @@
-"""Posterior of a Markov jump process at its rows, by forward filtering and backward smoothing.
+"""Posterior of a Markov jump process at its rows, by filtering and smoothing (derivation, eq. 16).
 
 Vectors are carried across a gap t by e^{Qt} without forming it: with Λ the largest rate, Λt is written in
 hexadecimal digits down to 1/4096; each digit costs one product with a stored power of e^{Q/Λ}, the rest
-a few terms of uniformization. Every number is non-negative, so even the smallest probabilities keep their
-relative accuracy, for gaps from tiny to huge and for any Q. Digits end where e^{Qt} no longer changes: it has
-then reached its limit (the stationary law; with absorbing states, where each state ends up), and longer gaps are alike.
+a few terms of uniformization (derivation, eq. 15). Every number is non-negative, so even the smallest probabilities
+keep their relative accuracy, for gaps from tiny to huge and for any Q. Digits end where e^{Qt} no longer changes: it
+has then reached its limit (the stationary law; with absorbing states, where each state ends up), and longer gaps are
+alike.
 
 How a row was seen (`kinds`) says two things of the way to it. The gap before it is open, e^{Qt}, or barred, where the
 state holds: diag(e^{-λt}). At the row itself nothing happens (I), a jump must happen (N, which is Q without its

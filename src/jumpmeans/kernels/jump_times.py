@@ -1,7 +1,7 @@
 """Jump times for fixed states: a convex chain with boxes, solved by projected Newton to a KKT residual.
 
-Minimise Σ h(lam t_k) + g(lam_last y) over the jumps b_1..b_K, each in its gap (lo, hi]. The Hessian
-is tridiagonal. Exact coordinate sweeps come first: they centre the dwells, after which Newton is quick.
+Minimise Σ h(lam t_k) + g(lam_last y) over the jumps b_1..b_K, each in its gap (lo, hi] (derivation, eq. 7).
+The Hessian is tridiagonal. Exact coordinate sweeps come first: they centre the dwells, after which Newton is quick.
 
 Where rates vary, t_k is told by the clock of its state, which is linear between the rows that hold jumps: a row behind
 which the pace changes must be one of them. So the chain stays convex, and each end of a dwell has a pace of its own.

@@ -1,4 +1,4 @@
-"""The objective of JUMP-means: the one place where it is written.
+"""The objective of JUMP-means: the one place where it is written (derivation, eq. 1).
 
 J = Σ_i w_i { ζ Σ d(x, θ) + ξ Σ -ln p + Σ h(λ t) + g(λ y) } + Σ_m (b λ - a ln λ) - ξ α Σ ln p - ζ α_e Σ ln ρ
 
@@ -23,7 +23,7 @@ from .exposure import Exposure
 
 @njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
 def complete_cost(z: float) -> float:
-    """h(z): cost of a dwell of z mean dwell times, seen from start to end; 0 at its mean."""
+    """h(z): cost of a dwell of z mean dwell times, seen from start to end; 0 at its mean (derivation, eq. 2)."""
     if z <= 0.0:
         return np.inf
     return z - np.log(z) - 1.0
@@ -31,7 +31,7 @@ def complete_cost(z: float) -> float:
 
 @njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
 def running_cost(z: float) -> float:
-    """g(z): a dwell still running is free until it outlasts its mean, and costs h from there on."""
+    """g(z): a dwell still running is free until it outlasts its mean, then costs h (derivation, eq. 4)."""
     if z < 1.0:
         return 0.0
     return z - np.log(z) - 1.0
@@ -166,7 +166,7 @@ def prior_cost(rates: Floats, prices: Prices) -> float:
 
 
 def shared_row_cost(transition_probs: Floats, base_row: Floats) -> float:
-    """Σ_m KL(π_0 ‖ π_m), each over the states that row m can reach."""
+    """Σ_m KL(π_0 ‖ π_m), each over the states that row m can reach (derivation, eq. 12)."""
     m, j = np.nonzero(transition_probs)
     return float((base_row[j] * (np.log(base_row[j]) - np.log(transition_probs[m, j]))).sum())
 

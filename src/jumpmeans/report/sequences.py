@@ -13,6 +13,7 @@ from ..arrays import AnyArray, Floats, Ints
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
+from ..model.dependence import lay_out
 from ..model.process import Process
 from ..passes import Sequences
 
@@ -157,7 +158,9 @@ def _probabilities(model: Any, panel: Panel, ends: Floats, grid: int) -> list[st
 
 def _misfit(process: Process, panel: Panel) -> Floats:
     """(S,) how unlikely each sequence is under the process, per row with a value; NaN for one without any."""
-    held = Sequences.of(get_engine("threads"), panel, process.emission.encode(panel), process.states)
+    laid = lay_out(process.effects, panel)
+    x = process.emission.encode(laid.panel)
+    held = Sequences.of(get_engine("threads"), laid.panel, x, process.states, laid.z)
     log_lik = held.smooth(process)[1]
     n = np.bincount(panel.sequence_index[panel.observed], minlength=panel.n_sequences)
     return np.where(n > 0, -log_lik / np.maximum(n, 1), np.nan)
