@@ -18,10 +18,12 @@ from ..emissions import Family, Record
 from ..engines.scanned import ScannedPanel
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
+from ..estimators.people import People
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, explained, hold
 from ..fit.advice import warn_of_looks
-from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless
+from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless
 from ..fit.information import observed_information
+from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, refuse_scanned
 from ..fit.setup import (
     Data,
     are_distinct,
@@ -37,6 +39,7 @@ from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.dependence import Laid, depend, lay_out
 from ..model.effects import Effects
+from ..model.levels import Levels
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
@@ -82,6 +85,12 @@ class EM(ReadOut):
     accelerate : bool
         Whether to leap ahead between EM steps (see Notes); without it a fit is plain EM.
     random_state : int, Generator or None
+    offsets : "sequence", "group" or None
+        Whether people differ in level: x = μ_s + b + noise, a random intercept b in every gaussian (and, by its
+        logarithms, lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the
+        person.
+    offset_sd : float, list of float or "auto"
+        τ, standard deviation of the offsets of each column; auto: estimated.
 
     Attributes
     ----------
@@ -138,6 +147,8 @@ class EM(ReadOut):
         "tol": number(least=0),
         "accelerate": flag,
         "random_state": seed,
+        "offsets": OFFSETS,
+        "offset_sd": OFFSET_SD,
     }
 
     def __init__(
@@ -154,6 +165,8 @@ class EM(ReadOut):
         tol: float = 1e-8,
         accelerate: bool = True,
         random_state: Any = 0,
+        offsets: str | None = None,
+        offset_sd: float | Sequence[float] | str = "auto",
     ) -> None:
         self.n_states = n_states
         self.emission = emission
@@ -166,6 +179,8 @@ class EM(ReadOut):
         self.tol = tol
         self.accelerate = accelerate
         self.random_state = random_state
+        self.offsets = offsets
+        self.offset_sd = offset_sd
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
@@ -178,6 +193,7 @@ class EM(ReadOut):
             labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
         constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         warn_of_looks(panel, blank, labels, constraints.moves)
+        refuse_scanned(panel, self.offsets)
         measured = measured_panel(panel)
         if isinstance(panel, ScannedPanel):
             panel.refuse_dependence(self.structure)
@@ -186,12 +202,13 @@ class EM(ReadOut):
             laid, here = depend(self.structure, panel, labels, constraints), panel
         effects = laid.effects
         task = self._task(laid, constraints, blank, measured, labels)._replace(shortest_gap=panel.shortest_gap)
-        few = start_panel(panel, constraints) if given is None else panel
+        few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
+        levels = begin_levels(measured, blank.encode(measured), blank, self.offsets, self.offset_sd)
         run = None
         if given is not None:
             starts = [opened(with_effects(given, effects, blank), constraints, typical_gap(measured))]
         elif few is panel or not are_distinct(blank, blank.encode(few)):
-            starts = self._starts(here, blank, constraints, labels, effects)
+            starts = self._starts(here, blank, constraints, labels, effects, levels)
         else:
             seen = lay_out(effects, few)
             sample = self._task(seen, constraints, blank, few, labels)
@@ -203,7 +220,7 @@ class EM(ReadOut):
                 run = self._best_climb(task, [opened(loose, constraints, typical_gap(few))])
             starts = [] if run else self._starts(here, blank, constraints, labels, effects)
         with explained(laid.panel, WHY):
-            run = run or self._best_climb(task, starts)
+            run = run or self._best_climb(task, starts, levels)
         with all_at_once(self) as new:
             new._publish(panel, run, labels, task.shortest_gap)
         return self
@@ -215,9 +232,10 @@ class EM(ReadOut):
         constraints: Constraints,
         labels: NDArray[Any],
         effects: Effects | None,
+        levels: Levels | None = None,
     ) -> list[Process]:
         """Processes to start from."""
-        x = blank.encode(panel)
+        x = at_own_level(panel, blank.encode(panel), levels)
         check_distinct(panel, blank, x)
         rng = np.random.default_rng(self.random_state)
         moves = constraints.moves
@@ -231,9 +249,9 @@ class EM(ReadOut):
             found.append(Process(rates, P, constraints.initial, emission, labels, effects))  # type: ignore[arg-type]
         return found
 
-    def _best_climb(self, task: Task, starts: list[Process]) -> Climb:
+    def _best_climb(self, task: Task, starts: list[Process], levels: Levels | None = None) -> Climb:
         """The climb that ends highest."""
-        climbs = [climb(task, start, self.max_iter, self.tol, self.accelerate) for start in starts]
+        climbs = [climb_with_levels(task, start, self.max_iter, self.tol, self.accelerate, levels) for start in starts]
         return max(climbs, key=lambda run: run.end.log_lik)
 
     def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], shortest: float) -> None:
@@ -246,7 +264,9 @@ class EM(ReadOut):
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
         self.process_, self.states_ = process, process.states
-        self.__dict__.pop("_seen_", None)
+        self.__dict__.pop("_seen_", None), self.__dict__.pop("_people_", None)
+        if run.end.levels is not None and self.offsets is not None and isinstance(panel, Panel):
+            self._people_ = People.of(panel, run.end.levels, self.offsets)
         if not isinstance(panel, ScannedPanel):
             self._seen_ = panel
         self._occupancy_ = Occupancy.of(panel, time, visits)
@@ -290,6 +310,11 @@ class EM(ReadOut):
         >>> low, high = sure.interval(lambda m: m.process_.sojourn())
         """
         process, panel = self._fitted(), self._panel(panel)
+        if self.offsets is not None:
+            raise ValueError(
+                "offsets must be None for information, got "
+                f"{self.offsets!r}: a likelihood with levels of people is known by a lower bound only; ask `bootstrap`."
+            )
         emission = process.emission.with_pseudo_count(0.0)
         constraints = (self.structure or Structure()).constraints(process.states)
         laid = lay_out(process.effects, panel)

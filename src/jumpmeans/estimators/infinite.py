@@ -8,14 +8,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arrays import AnyArray
+from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record, marks_states, shows_states
 from ..engines import get_engine
 from ..errors import PanelError
 from ..fit.advice import warn_of_looks
 from ..fit.births import Rules, Step, search_states
-from ..fit.descent import Descent, Model, descend
+from ..fit.descent import Descent, Model, descend, descend_with_spread
+from ..fit.levels import at_own_level, begin_levels, refuse_scanned
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     TOL,
@@ -40,6 +41,7 @@ from ..fit.setup import (
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
 from ..model.constraints import Constraints
+from ..model.levels import Levels
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.structure import Structure
@@ -104,6 +106,11 @@ class InfiniteJumpMeans(JumpModel):
         Moves that may happen, for directly observed states.
     engine, max_iter, tol, random_state, jumps_per_gap, search, first_dwell, refine
         As in `JumpMeans`.
+    offsets : "sequence", "group" or None
+        Whether people differ in level: x = μ_s + b + noise, an offset b in every gaussian (and, by its logarithms,
+        lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the person.
+    offset_sd : float, list of float or "auto"
+        τ, standard deviation of the offsets of each column; auto: estimated.
 
     Attributes
     ----------
@@ -176,6 +183,8 @@ process_, states_, n_iter_, converged_, history_
         search: str = "exact",
         first_dwell: str = "complete",
         refine: int | str = "auto",
+        offsets: str | None = None,
+        offset_sd: float | Sequence[float] | str = "auto",
     ) -> None:
         self.emission = emission
         self.max_states = max_states
@@ -198,6 +207,8 @@ process_, states_, n_iter_, converged_, history_
         self.search = search
         self.first_dwell = first_dwell
         self.refine = refine
+        self.offsets = offsets
+        self.offset_sd = offset_sd
 
     def fit(self, panel: Any, y: None = None, *, start: InfiniteJumpMeans | None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value.
@@ -211,6 +222,7 @@ process_, states_, n_iter_, converged_, history_
         """
         check_options(self, self.rules)
         panel = counted(as_data(panel))
+        refuse_scanned(panel, self.offsets)
         if self.objective == "printed" and self.first_dwell == "running":
             raise ValueError(
                 "first_dwell must be 'complete' with objective='printed', in which a running dwell costs nothing, "
@@ -231,9 +243,9 @@ process_, states_, n_iter_, converged_, history_
         M = len(run.params.rates)
         names = labels if blank.is_direct else np.arange(M)
         sequences, few = self._hold(panel, run.params.emission, names), start_panel(panel, model.constraints)
-        sample = None if few is panel else self._hold(few, run.params.emission, names)
+        sample = None if few is panel or run.levels is not None else self._hold(few, run.params.emission, names)
         with status("closing steps"):
-            self._publish(panel, sequences, run, model, names, sample, n_states_=M, path_=path)
+            self._publish(panel, sequences.at(run.levels), run, model, names, sample, n_states_=M, path_=path)
         return self
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
@@ -332,13 +344,20 @@ process_, states_, n_iter_, converged_, history_
         with explained(few, WHY, REMEDY):
             run, path = self._search(few, params, less)
         model = self._model(prices, every_move(len(run.params.rates)))
-        if few is not panel:
-            params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
-            sequences, timing = self._hold(panel, params.emission), run.timing.restarted()
-            with explained(panel, WHY, REMEDY):
-                run = descend(
-                    sequences, params, model, self.max_iter, or_auto(self.tol, TOL_AFTER_SAMPLE), timing=timing
-                )
+        if few is panel and run.levels is None:
+            return run, model, path
+        params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
+        levels = run.levels
+        if levels is not None and few is not panel and isinstance(panel, Panel):
+            x = params.emission.encode(panel)
+            levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
+        model = model.at(levels)
+        sequences, timing = self._hold(panel, params.emission).at(levels), run.timing.restarted()
+        with explained(panel, WHY, REMEDY):
+            if few is not panel:
+                tol = or_auto(self.tol, TOL_AFTER_SAMPLE)
+                run = descend(sequences, params, model, self.max_iter, tol, timing=timing)
+            run, model = descend_with_spread(sequences, run, model, self.max_iter, or_auto(self.tol, TOL))
         return run, model, path
 
     def _first_params(self, panel: Panel, blank: Record, prices: Prices) -> Params:
@@ -357,17 +376,26 @@ process_, states_, n_iter_, converged_, history_
     def _search(self, panel: Panel, params: Params, prices: Prices) -> tuple[Descent, list[Step]]:
         x = params.emission.encode(panel)
         block = Block.of(panel, x)
-        model = self._model(prices, every_move(len(params.rates)))
+        levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
+        model = self._model(prices, every_move(len(params.rates))).at(levels)
+
+        def seen(own: Levels | None) -> tuple[Block, Floats]:
+            y = at_own_level(panel, x, own)
+            features = row_features(params.emission, y, panel) / feature_units(params.emission, y, panel)
+            return replace(block, x=y), features
+
         scene = Scene(
             block,
             Dwells.blank(block),
             params,
-            row_features(params.emission, x, panel) / feature_units(params.emission, x, panel),
+            np.zeros((0, 0)),  # of the levels that the search begins with
             1.0 / typical_gap(panel),
             lambda n: model._replace(constraints=every_move(n)),
+            seen=seen,
         )
         rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, or_auto(self.tol, TOL))
-        return search_states(Sequences.hold(get_engine(self.engine), block), scene, rules, total_weight(panel))
+        held = Sequences.hold(get_engine(self.engine), block).at(levels)
+        return search_states(held, scene, rules, total_weight(panel))
 
     def _kinds(self) -> tuple[str, ...]:
         if isinstance(self.proposals, str):

@@ -15,7 +15,8 @@ from ..emissions import Family, Record
 from ..engines.scanned import ScannedPanel
 from ..fit.advice import warn_of_looks
 from ..fit.ascent import opened
-from ..fit.descent import Descent, Model, descend
+from ..fit.descent import Descent, Model, descend, descend_with_spread
+from ..fit.levels import at_own_level, begin_levels, find_levels, level_starts, refuse_scanned
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
     TOL,
@@ -112,6 +113,11 @@ class JumpMeans(JumpModel):
         emission, and behind symbols a state shows what is expected where trajectories are in it. 0 is the algorithm of
         the paper; auto: 20 for directly observed states, 10 for measurements, 100 for symbols; "converged" goes on to
         the maximum of the likelihood.
+    offsets : "sequence", "group" or None
+        Whether people differ in level: x = μ_s + b + noise, an offset b in every gaussian (and, by its logarithms,
+        lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the person.
+    offset_sd : float, list of float or "auto"
+        τ, standard deviation of the offsets of each column; auto: estimated.
 
     Attributes
     ----------
@@ -186,6 +192,8 @@ class JumpMeans(JumpModel):
         search: str = "exact",
         first_dwell: str = "complete",
         refine: int | str = "auto",
+        offsets: str | None = None,
+        offset_sd: float | Sequence[float] | str = "auto",
     ) -> None:
         self.n_states = n_states
         self.emission = emission
@@ -207,6 +215,8 @@ class JumpMeans(JumpModel):
         self.search = search
         self.first_dwell = first_dwell
         self.refine = refine
+        self.offsets = offsets
+        self.offset_sd = offset_sd
 
     @classmethod
     def from_process(cls, process: Process, **options: Any) -> Self:
@@ -263,6 +273,7 @@ class JumpMeans(JumpModel):
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
         panel = counted(as_data(panel))
+        refuse_scanned(panel, self.offsets)
         given = None if self.start is None else given_process(self.start, self.n_states)
         labels, blank = self._blank(panel, given)
         constraints, blank = constrain(self.structure, labels, blank, panel)
@@ -272,7 +283,7 @@ class JumpMeans(JumpModel):
         check_first(panel, prices.first)
         model = Model(prices, constraints, search)
         warn_of_looks(panel, blank, labels, constraints.moves)
-        few = start_panel(panel, constraints) if given is None else panel
+        few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
         run = sample = None
         if few is not panel and are_distinct(blank, blank.encode(few)):
             share = share_of(few, panel)
@@ -291,7 +302,8 @@ class JumpMeans(JumpModel):
             with explained(panel, WHY, REMEDY):
                 sample, run = None, self._best_start(panel, sequences, given, blank, model, labels)
         with status("closing steps"):
-            self._publish(panel, sequences, run, model, labels, sample)
+            run, model = descend_with_spread(sequences, run, model, self.max_iter, or_auto(self.tol, TOL))
+            self._publish(panel, sequences.at(run.levels), run, model, labels, sample)
         return self
 
     def _best_start(
@@ -302,23 +314,30 @@ class JumpMeans(JumpModel):
         x = blank.encode(panel)
         rng = np.random.default_rng(self.random_state)
         moves = model.constraints.moves
-        starts = self._n_starts(blank) if given is None else 1
+        levels = begin_levels(panel, x, blank, self.offsets, self.offset_sd)
+        model = model.at(levels)
+        starts, own_starts = self._n_starts(blank) if given is None else 1, level_starts(levels)
+        if given is not None and levels is not None:
+            own_starts = [find_levels(sequences.at(levels), given).levels]
+        many = len(own_starts)
         runs = []
-        for k in range(starts):
+        for k, own in enumerate(own_starts * starts):
+            centred = at_own_level(panel, x, own)
             if given is None:
                 check_distinct(panel, blank, x)
-                named = self.states is not None
                 start = Params(
                     np.asarray(moves.any(axis=1)) / typical_gap(panel),
                     start_rows(blank, x, panel, moves, self.init),
                     named_emission(
-                        start_emission(blank, x, panel, self.init, rng, first=k == 0, in_order=named), x, panel, labels
+                        start_emission(
+                            blank, centred, panel, self.init, rng, first=k < many, in_order=self.states is not None
+                        ), centred, panel, labels,
                     ),
                 )  # fmt: skip
             else:
-                start = self._given_params(given, panel, blank, x, model.constraints)
-            with status(f"start {k + 1} of {starts}"):
-                runs.append(descend(sequences, start, model, self.max_iter, or_auto(self.tol, TOL)))
+                start = self._given_params(given, panel, blank, centred, model.constraints, sequences.at(own))
+            with status(f"start {k + 1} of {starts * many}"):
+                runs.append(descend(sequences.at(own), start, model, self.max_iter, or_auto(self.tol, TOL)))
         return min(runs, key=lambda run: run.cost.total)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
@@ -334,11 +353,15 @@ class JumpMeans(JumpModel):
         blank = states_and_emission(panel, families, len(given.rates), states, self.pseudo_count)[1]
         return given.states, blank
 
-    def _given_params(self, given: Process, panel: Panel, blank: Record, x: Floats, constraints: Constraints) -> Params:
+    def _given_params(
+        self, given: Process, panel: Panel, blank: Record, x: Floats, constraints: Constraints, sequences: Sequences
+    ) -> Params:
         """Parameters to start from: those given, with the emission that their trajectories have under our priors."""
         given = opened(given, constraints, typical_gap(panel))
         known = JumpMeans.from_process(given, engine=self.engine, jumps_per_gap=self.jumps_per_gap)
-        states = known._row_states(panel)
+        check_first(panel, known._decoder_.prices.first)
+        with explained(panel, WHY, REMEDY):
+            states = sequences.fetch(known._decoder_.decode(sequences)[0]).row_states(panel.offsets)
         emission = blank.update(blank.stats(x, states, np.repeat(panel.weights, panel.lengths)))
         return Params(given.rates, given.transition_probs, emission)
 

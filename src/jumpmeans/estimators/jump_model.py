@@ -16,6 +16,7 @@ from ..engines.scanned import ScannedPanel
 from ..errors import PanelError
 from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
+from ..fit.levels import OFFSET_SD, OFFSETS
 from ..fit.publish import publish_trajectories
 from ..fit.refine import Decoder, close, closing_prices
 from ..fit.setup import Data, measured_panel
@@ -26,6 +27,7 @@ from ..options import Rule, auto, choice, count, families, listed, number, price
 from ..passes import Dwells, Sequences
 from ..stored.kinds import require, require_types
 from .last_value import check_at_fit
+from .people import People
 from .read_out import Occupancy, ReadOut, all_at_once, explained
 
 weight = auto | price()
@@ -46,6 +48,8 @@ SHARED: dict[str, Rule] = {
     "first_dwell": choice("complete", "running"),
     "refine": auto | choice("converged") | count(0),
     "random_state": seed,
+    "offsets": OFFSETS,
+    "offset_sd": OFFSET_SD,
 }
 WHY, REMEDY = "the allowed moves", "raise jumps_per_gap, "
 
@@ -60,6 +64,8 @@ class JumpModel(ReadOut):
     refine: Any
     emission_weight: Any
     transition_weight: Any
+    offsets: str | None
+    offset_sd: Any
     max_iter: int
     trajectories_: Trajectories
     objective_params_: Params
@@ -93,15 +99,16 @@ class JumpModel(ReadOut):
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
         with explained(panel, WHY, REMEDY):
-            process, decoder, dwells = close(
+            process, decoder, dwells, levels = close(
                 sequences, sample, run, model, labels, self.refine,
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
                 ),
-                lambda process: most_likely(
-                    sequences, process, model.constraints, measured_panel(panel), panel.shortest_gap
+                lambda process, at_end: most_likely(
+                    at_end, process, model.constraints, measured_panel(panel), panel.shortest_gap
                 ),
             )  # fmt: skip
+        sequences = sequences.at(levels)
         params = run.params
         trajectories, time, visits = published(panel, sequences, dwells, labels)
         if sorts:  # closing steps may have moved the states past each other
@@ -129,6 +136,9 @@ class JumpModel(ReadOut):
                 **here,
                 **more,
             )
+            new.__dict__.pop("_people_", None)
+            if levels is not None and self.offsets is not None and isinstance(panel, Panel):
+                new._people_ = People.of(panel, levels, self.offsets)
             if trajectories is None:  # of an earlier fit
                 new.__dict__.pop("trajectories_", None), new.__dict__.pop("_seen_", None)
             new._last_value_ = check_at_fit(new, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)

@@ -23,6 +23,7 @@ from ..engines import Threads, get_engine
 from ..engines.scanned import ScannedPanel
 from ..errors import InfeasibleError, PanelError
 from ..fit import setup
+from ..fit.levels import find_levels, units_at_zero
 from ..fit.publish import publish_trajectories
 from ..history import History
 from ..model.dependence import Laid, lay_out
@@ -32,6 +33,7 @@ from ..passes import Dwells, NoPathError, Sequences
 from ..stored import stored
 from ..stored.kinds import require, require_floats, require_types
 from .answers import ModelAnswers
+from .people import People
 from .pictures import Pictured
 
 Fitting = TypeVar("Fitting")
@@ -149,6 +151,7 @@ class ReadOut(Pictured, ModelAnswers):
     process_: Process
     states_: AnyArray
     engine: Any
+    _people_: People
 
     @property
     def rates_(self) -> Floats:
@@ -164,6 +167,54 @@ class ReadOut(Pictured, ModelAnswers):
     def emission_(self) -> Record:
         """Emission of `process_`."""
         return self._fitted().emission
+
+    @property
+    def offsets_(self) -> Any:
+        """Levels of the people of the fitted panel: a frame with columns id (or group), column, offset, standard_error.
+
+        An offset is the mean of what is known of it under `process_`, given all readings of its person.
+        """
+        return self._known_people().to_frame()
+
+    @property
+    def offset_sd_(self) -> Floats:
+        """τ, (D,): standard deviation of the offsets of each column; 0 for a column without."""
+        return self._known_people().sds
+
+    def find_offsets(self, panel: Any) -> Any:
+        """Levels of the people of a panel, read from their own rows: a frame as `offsets_`.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+            One without readings of a person gives that person an offset of 0.
+        """
+        self._known_people()
+        panel = self._panel(panel)
+        return self._people_in(panel).to_frame()
+
+    def _people_in(self, panel: Panel) -> People:
+        with explained(panel, "the fitted process"):
+            levels = self._sequences(panel).levels
+        if levels is None:
+            raise ValueError("a model must have levels of people, got none.")
+        return People.of(panel, levels, self._people_.by)
+
+    def _offset(self, panel: Panel, i: int, d: int) -> float:
+        """Offset of sequence i of a panel in column d; 0 where people do not differ."""
+        if "_people_" not in vars(self):
+            return 0.0
+        if self._people_.by == "sequence":
+            panel, i = panel.select([i]), 0
+        with explained(panel, "the fitted process"):
+            levels = self._sequences(panel).levels
+        return 0.0 if levels is None else float(levels.means[levels.units[i], d])
+
+    def _known_people(self) -> People:
+        self._fitted()
+        if "_people_" not in vars(self):
+            raise AttributeError("this model must be fitted with offsets='sequence' or 'group' to have any, got none.")
+        return self._people_
 
     def __sklearn_clone__(self) -> Self:
         # a process or model to start from is data: a clone that forgot its fit would be of no use
@@ -186,7 +237,7 @@ class ReadOut(Pictured, ModelAnswers):
         require("process_" in vars(self), "a model must be fitted")
         types: dict[str, type] = {
             "process_": Process, "trajectories_": Trajectories, "history_": History, "_occupancy_": Occupancy,
-            "states_": np.ndarray,
+            "states_": np.ndarray, "_people_": People,
         }  # fmt: skip
         require_types(self, types)
         M = len(self.process_.rates)
@@ -260,10 +311,15 @@ class ReadOut(Pictured, ModelAnswers):
         """A panel as the rates of the process are to be seen in it, and as the engine holds it."""
         laid, process = lay_out(self.process_.effects, panel), self.process_
         x = process.emission.encode(laid.panel)
-        return laid, Sequences.of(get_engine(self.engine), laid.panel, x, process.states, laid.z)
+        sequences = Sequences.of(get_engine(self.engine), laid.panel, x, process.states, laid.z)
+        people = vars(self).get("_people_")
+        if people is not None:
+            with explained(laid.panel, "the fitted process"):
+                sequences = find_levels(sequences.at(units_at_zero(panel, people.by, people.sds)), process)
+        return laid, sequences
 
     def _sequences(self, panel: Panel) -> Sequences:
-        """A panel as the engine holds it."""
+        """A panel as the engine holds it, at the levels of its people if the model knows levels."""
         return self._held_sequences(panel)[1]
 
     def _posterior(self, panel: Panel) -> Floats:
@@ -390,10 +446,28 @@ class ReadOut(Pictured, ModelAnswers):
         METHODS.check("method", method)
         if method == "posterior":
             return self._read(panel, at, self._expected_values)
-        return self._read(panel, at, lambda wide: self._shown()[self._states_by(wide, criterion)])
+        return self._read(panel, at, lambda wide: self._shown_values(wide, criterion))
 
     def _expected_values(self, panel: Panel) -> AnyArray:
-        return self.process_.emission.expected(self._posterior(panel))
+        if "_people_" not in vars(self):
+            return self.process_.emission.expected(self._posterior(panel))
+        laid, sequences = self._held_sequences(panel)
+        with explained(laid.panel, "the fitted process"):
+            posterior = sequences.smooth(self.process_)[0]
+        rows = posterior if laid.panel is panel else posterior[laid.rows]
+        return self._at_levels(panel, sequences, self.process_.emission.expected(rows))
+
+    def _shown_values(self, panel: Panel, criterion: str | None) -> AnyArray:
+        """(n,) or (n, D): what the state of each row shows of its person."""
+        values = self._shown()[self._states_by(panel, criterion)]
+        return self._at_levels(panel, self._sequences(panel), values) if "_people_" in vars(self) else values
+
+    def _at_levels(self, panel: Panel, sequences: Sequences, values: AnyArray) -> AnyArray:
+        """Values (n,) or (n, D) of people at level 0 as those of the people that they are of."""
+        levels = sequences.levels
+        if levels is None:
+            return values
+        return self.process_.emission.at_levels(values, levels.means[levels.units][panel.sequence_index])
 
     def _shown(self) -> AnyArray:
         """(M,) or (M, D): what each state shows."""
@@ -414,7 +488,8 @@ class ReadOut(Pictured, ModelAnswers):
         -------
         frame
             Columns state; shows; mean_dwell (1 / rate, in the unit of the panel: days for dates); time_share and
-            visits of the fitted panel, where they are known; next: the states that follow, most probable first;
+            visits of the fitted panel, where they are known; offset_sd: spread of the levels of people, where the
+            model has levels; next: the states that follow, most probable first;
             note, where there is one: that the process predicts no better than the last value carried forward.
         """
         occupancy = self._occupancy()
@@ -431,6 +506,11 @@ class ReadOut(Pictured, ModelAnswers):
         if occupancy is not None:
             columns["time_share"] = occupancy.time / max(float(occupancy.time.sum()), 1e-300)
             columns["visits"] = occupancy.visits
+        people = vars(self).get("_people_")
+        if people is not None:
+            for d in np.flatnonzero(people.sds > 0).tolist():
+                name = "offset_sd" if len(people.columns) == 1 else f"offset_sd_{people.columns[d]}"
+                columns[name] = np.full(len(process.rates), people.sds[d])
         columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
         check = vars(self).get("_last_value_")
         if check is not None and not check.better:

@@ -22,11 +22,13 @@ from ..emissions import Record
 from ..emissions.parts import Part
 from ..history import History
 from ..model.constraints import Constraints, split
+from ..model.levels import Levels
 from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, NoPathError, Sequences
 from ..progress import track
 from .em_steps import maximise
+from .levels import find_levels, step_levels
 from .regression import FEWEST_JUMPS, Loads, by_number
 
 # How many steps a leap remembers.
@@ -60,12 +62,18 @@ class Task(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A process, its log-likelihood, the expected statistics under it, and where one EM step takes it."""
+    """A process, its log-likelihood, the expected statistics under it, and where one EM step takes it.
+
+    Where people have levels, log_lik is the bound F of `model.levels`, and a step takes these from `levels` to
+    `next_levels`.
+    """
 
     process: Process
     log_lik: float
     expected: Expected
     image: Process
+    levels: Levels | None = None
+    next_levels: Levels | None = None
 
 
 class Climb(NamedTuple):
@@ -76,15 +84,17 @@ class Climb(NamedTuple):
     converged: bool
 
 
-def look(task: Task, process: Process) -> Point:
+def look(task: Task, process: Process, levels: Levels | None = None) -> Point:
     """One pass over the data."""
-    expected = task.sequences.expect(process)
+    expected = task.sequences.at(levels).expect(process)
+    weights = task.sequences.weights
+    log_lik = float(weights @ expected.log_lik) if levels is None else levels.bound(expected.log_lik)
+    next_levels, expected = step_levels(levels, expected, process)
     # a floor that moved with the fit could lower the likelihood
     image = maximise(process, expected, task.constraints, floors=task.floors)
-    weights = task.sequences.weights
     # a first state that is given has no term: π is uniform, which is taken out again
     given = float(weights.sum() * np.log(len(process.rates))) if task.constraints.given else 0.0
-    return Point(process, float(weights @ expected.log_lik) + given, expected, image)
+    return Point(process, log_lik + given, expected, image, levels, next_levels)
 
 
 def parts_of(process: Process, expected: Expected, constraints: Constraints) -> list[Part]:
@@ -195,22 +205,25 @@ def leap(task: Task, here: Point, terrain: Terrain, pairs: list[tuple[Floats, Fl
         if not (np.isfinite(u).all() and np.isfinite(u**2).all()):
             return None
     try:
-        there = look(task, rebuild(u, here.image, task))
+        there = look(task, rebuild(u, here.image, task), here.next_levels)
     except NoPathError:
         return None
     return there if there.log_lik >= here.log_lik else None
 
 
-def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True) -> Climb:
+def climb(
+    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True, levels: Levels | None = None,
+    history: History | None = None,
+) -> Climb:  # fmt: skip
     """Steps until an EM step raises the likelihood by no more than a share `tol`, or a rate runs away."""
-    history = History()
-    here = look(task, start)
+    history = History() if history is None else history
+    here = look(task, start, levels)
     terrain = Terrain.at(here, task.constraints)
     pairs: list[tuple[Floats, Floats]] = []
     plain = True
     for _ in track(max_iter, "EM"):
         plain = plain or not pairs or not accelerate
-        there = look(task, here.image) if plain else leap(task, here, terrain, pairs)
+        there = look(task, here.image, here.next_levels) if plain else leap(task, here, terrain, pairs)
         if there is None:
             pairs.clear()
             plain = True
@@ -232,18 +245,46 @@ def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: boo
     return Climb(here, history, False)
 
 
+# Times that a climb goes on from levels of people that are found anew, at the most.
+LEVEL_ROUNDS = 5
+
+
+def climb_with_levels(
+    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool, levels: Levels | None
+) -> Climb:
+    """A climb, and again from the best levels of people under the process that it found, as long as F rises by that.
+
+    A person may be taken for one at another level in other states, which a climb alone does not mend.
+    """
+    run = climb(task, start, max_iter, tol, accelerate, levels)
+    if levels is None:
+        return run
+    history = run.history
+    for _ in range(LEVEL_ROUNDS):
+        process = run.end.process
+        found = find_levels(task.sequences.at(run.end.levels), process).levels
+        better = look(task, process, found).log_lik > run.end.log_lik + tol * abs(run.end.log_lik)
+        if not better or len(history) >= max_iter:
+            break
+        run = climb(task, process, max_iter - len(history), tol, accelerate, found, history)
+    # what is published of people is what is read from a panel
+    found = find_levels(task.sequences.at(run.end.levels), run.end.process).levels
+    end = look(task, run.end.process, found)
+    return run._replace(end=end) if end.log_lik >= run.end.log_lik else run
+
+
 def most_likely(
     sequences: Sequences, process: Process, constraints: Constraints, panel: Panel, shortest_gap: float
-) -> Process:
-    """The process of highest likelihood that EM finds from a given one; a warning says if there is none.
+) -> tuple[Process, Sequences]:
+    """The process of highest likelihood that EM finds from a given one, and the levels then; a warning if none is.
 
     `panel` tells of the noise of the readings; the shortest gap is that of all rows.
     """
     emission = process.emission.with_pseudo_count(0.0)
     task = Task.of(sequences, constraints, emission, emission.encode(panel), panel)._replace(shortest_gap=shortest_gap)
-    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE).end.process
-    warn_if_endless(end, task.shortest_gap)
-    return end
+    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE, levels=sequences.levels).end
+    warn_if_endless(end.process, task.shortest_gap)
+    return end.process, sequences.at(end.levels)
 
 
 def opened(process: Process, constraints: Constraints, gap: float) -> Process:
