@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -35,6 +36,7 @@ from ..stored.kinds import require, require_floats, require_types
 from .answers import ModelAnswers
 from .people import People
 from .pictures import Pictured
+from .ratios import coefficients
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -167,6 +169,14 @@ class ReadOut(Pictured, ModelAnswers):
     def emission_(self) -> Record:
         """Emission of `process_`."""
         return self._fitted().emission
+
+    @property
+    def coefficients_(self) -> Any:
+        """Log hazard ratios, where rates depend on covariates: a frame with covariate, from, to and coefficient."""
+        process, occupancy = self._fitted(), self._occupancy()
+        if process.effects is None:  # as an attribute that is not there
+            raise AttributeError("rates of this model depend on no covariates; see Structure(covariates=...).")
+        return coefficients(process, None if occupancy is None else occupancy.backend)
 
     @property
     def offsets_(self) -> Any:
@@ -329,6 +339,11 @@ class ReadOut(Pictured, ModelAnswers):
         with explained(laid.panel, "the fitted process"):
             posterior = sequences.smooth(self.process_)[0]
         return posterior if laid.panel is panel else posterior[laid.rows]
+
+    def _unseen(self, panel: Panel, pi: Floats) -> Floats:
+        """(n, M) state probabilities of every row of a panel that tells nothing, from those of the first state."""
+        laid, sequences = self._held_sequences(panel)
+        return np.asarray(sequences.smooth(replace(self.process_, initial_probs=pi))[0][laid.rows])
 
     def _log_likelihood(self, panel: Panel, process: Process) -> float:
         laid, sequences = self._held_sequences(panel)
