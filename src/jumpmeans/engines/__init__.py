@@ -1,4 +1,4 @@
-"""Engines: where the work runs. All give the same answer.
+"""Engines: where the work runs. All give the same answer; a GPU gives it but for rounding.
 
 An engine has one method, `hold(blocks)`; what it returns runs passes over them (`jumpmeans.passes.engine`).
 """
@@ -8,17 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 from ..passes.engine import Engine, Held
+from .cuda import Cuda
 from .threads import Threads
 
-__all__ = ["Engine", "Held", "Threads", "get_engine"]
+__all__ = ["Cuda", "Engine", "Held", "Threads", "get_engine"]
 
-ENGINES = {"threads": Threads}
+ENGINES: dict[str, type[Any]] = {"threads": Threads, "cuda": Cuda}
 
 
 def get_engine(engine: Any) -> Engine:
     """An engine from its name or from itself."""
     if isinstance(engine, str) and engine in ENGINES:
-        return ENGINES[engine]()
+        made: Engine = ENGINES[engine]()
+        return made
     if isinstance(engine, str) or not callable(getattr(engine, "hold", None)):
         raise ValueError(
             f"engine must be one of {sorted(ENGINES)} or an engine object such as Threads(n_jobs=4), got {engine!r}."

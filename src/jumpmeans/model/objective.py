@@ -87,8 +87,30 @@ class Stats(NamedTuple):
     first: Floats | None = None
 
     @property
+    def is_apart(self) -> bool:
+        """Whether running dwells lie elsewhere (on a GPU), so that sums of them are nearer than they are: `outlasted`."""
+        return False
+
+    def outlasted(self, rates: Floats) -> tuple[Floats, Floats, Floats]:
+        """(M,) sums of w, w y and w ln y over the running dwells y of each state with λ y >= 1, where they are apart."""
+        raise NotImplementedError
+
+    def running_cost(self, rates: Floats) -> float:
+        """Σ w g(λ y) of the running dwells."""
+        if self.is_apart:
+            number, time, log_time = self.outlasted(rates)
+            lam = np.where(number > 0, rates, 1.0)
+            return float((lam * time - log_time - number * (np.log(lam) + 1.0)).sum())
+        running = self.run_state >= 0
+        z = np.maximum(rates[self.run_state[running]] * self.run_time[running], 1.0)
+        weights = np.broadcast_to(self.weights[:, None], running.shape)[running]
+        return float((weights * (z - np.log(z) - 1.0)).sum())
+
+    @property
     def total_time(self) -> Floats:
         """(M,) weighted time in each state, running dwells included."""
+        if self.is_apart:
+            return self.time + self.outlasted(np.full(len(self.time), np.inf))[1]
         running = self.run_state >= 0
         weights = np.broadcast_to(self.weights[:, None], running.shape)[running]
         return self.time + np.bincount(
@@ -180,16 +202,13 @@ def evaluate(stats: Stats, params: Any, prices: Prices) -> Cost:
     free = (rows > 0) & ~np.eye(len(rows), dtype=bool)
     lam = rates[left]
     dwells = lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)
-    running = (stats.run_state >= 0) & prices.running
-    z = np.maximum(rates[stats.run_state[running]] * stats.run_time[running], 1.0)
-    run_weights = np.broadcast_to(stats.weights[:, None], running.shape)[running]
     # a rate without any dwell and without prior is not part of the objective
     prior_rates = rates if prices.prior_count > 0 else rates[left]
     return Cost(
         observations=float(prices.emission @ emission.totals(stats.emission)),
         transitions=float(-prices.transition * (stats.jumps[used] * np.log(rows[used])).sum()),
         dwells=float(dwells.sum()),
-        running_dwells=float((run_weights * (z - np.log(z) - 1.0)).sum()),
+        running_dwells=stats.running_cost(rates) if prices.running else 0.0,
         rate_prior=prior_cost(prior_rates, prices),
         transition_prior=float(-prices.transition * prices.jump_pseudo_count * np.log(rows[free]).sum()),
         emission_prior=float(prices.emission @ emission.prior_costs()),
