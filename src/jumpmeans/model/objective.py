@@ -120,6 +120,8 @@ class Stats(NamedTuple):
 
 def join_stats(parts: list[Stats]) -> Stats:
     """Statistics of all parts, added in their order so that every engine gives the same bits."""
+    if len(parts) == 1:
+        return parts[0]
     columns = zip(*(part.emission for part in parts), strict=True)
     return Stats(
         exits=sum_in_order([part.exits for part in parts]),

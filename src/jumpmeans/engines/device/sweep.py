@@ -124,7 +124,9 @@ def decode(
     room = 1 << int(room).bit_length()
     if room * STATES >= 1 << 31:
         raise NotHereError(f"a sequence of {layout.longest} rows has too many candidates")
-    form = kernels.Form(M, real, forms, layout.has_kinds, layout.is_masked, room, more)
+    form = kernels.Form(
+        M, real, forms, layout.has_kinds, layout.is_masked, room, more, search.first_running == 1, search.free_end == 1
+    )
     shapes, S = kernels.scratch_shapes(form), layout.n_sequences
     if form.is_local:
         room_there, blocks = no_scratch(shapes), blocks_of(S)

@@ -12,8 +12,8 @@ from ...kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from ..decode import FOLD, SHARES
 from .arithmetic import LANES, exp, log
 
-# A link holds a start times this, plus a state.
-STATES = 256
+# Of states in a link, at most.
+STATES = 32
 N_SHARES = len(SHARES)
 
 
@@ -156,22 +156,81 @@ def make_candidates(real, with_kinds):
     return place_candidates, spread_candidates
 
 
-def make_best_path(M, real, waits, with_kinds, row_costs):
+def links(n_candidates, M):
+    """How many states a link has room for, and of what type it is: the smaller, the less there is to carry."""
+    states = 1 << int(M - 1).bit_length()
+    return states, np.int16 if (n_candidates + 1) * states < 1 << 15 else np.int32
+
+
+def make_best_path(form, waits, row_costs):
     """`best_path` and `trace_back`; so many candidates at most (`waits`) come before one row where jumps are one a gap.
 
-    The room is a tuple of a thread's own arrays: cand_time, cand_row (n,); link (n, M); and the queues time, base, over,
-    index (M, power of two).
+    The front of each queue, which every candidate asks for, is kept apart from the starts behind it: nearly always that
+    is all there is. The room is a tuple of a thread's own arrays: cand_time, cand_row (n,); link (n, M); and the rest of
+    the queues, time, base, over, index (M, power of two).
     """
+    M, real, with_kinds = form.n_states, form.real, form.kinds
+    first_running, free_end = form.first_running, form.free_end
     zero, one, inf, fold = real(0.0), real(1.0), real(np.inf), real(FOLD)
+    states_of_link, _ = links(form.room, M)
     complete_cost, running_cost = make_costs(real)
 
     @cuda.jit(device=True)
+    def join_queues(W, i, born, time, end, lam, C, tail, tail_index, front, head, count, queues):
+        """Starts at a candidate, of costs W[i], join the queues."""
+        f_time, f_base, f_index, next_over = front
+        q_time, q_base, q_over, q_index = queues
+        wrap = q_time.shape[1] - 1
+        for s in range(M):
+            base = W[i, s] - C[s]
+            if base == inf:
+                continue
+            if base < tail[s] and (free_end or lam[s] * (end - time) < one):
+                tail[s] = base
+                tail_index[s] = born + 1
+            n = count[s]
+            if n == 0:
+                f_time[s] = time
+                f_base[s] = base
+                f_index[s] = born + 1
+                next_over[s] = inf
+                count[s] = 1
+                continue
+            back_time, back_base = f_time[s], f_base[s]
+            if n > 1:
+                back = (head[s] + n - 2) & wrap
+                back_time, back_base = q_time[s, back], q_base[s, back]
+            past = time - back_time
+            lead = back_base - base + lam[s] * past  # A of the back less its own
+            if lead <= zero:
+                continue
+            over = time + past / (exp(lead) - one)
+            while n > 1 and over <= q_over[s, (head[s] + n - 2) & wrap]:
+                n -= 1
+                back_time, back_base = f_time[s], f_base[s]
+                if n > 1:
+                    back = (head[s] + n - 2) & wrap
+                    back_time, back_base = q_time[s, back], q_base[s, back]
+                past = time - back_time
+                over = time + past / (exp(back_base - base + lam[s] * past) - one)
+            if n == 1:
+                head[s] = 0
+                next_over[s] = over
+            new = (head[s] + n - 1) & wrap
+            q_time[s, new] = time
+            q_base[s, new] = base
+            q_over[s, new] = over
+            q_index[s, new] = born + 1
+            count[s] = n + 1
+
+    @cuda.jit(device=True)
     def best_path(
-        observed, at, row0, L, end, lam, into, start_cost, first_running, free_end, one_a_gap, n_cand, room, found
+        observed, at, row0, L, end, lam, into, start_cost, one_a_gap, n_cand, room, found
     ):
         # found (3,): last state, its start, row where all paths died
         x, theta, given, mask, kinds = observed
         cand_time, cand_row, link, q_time, q_base, q_over, q_index = room
+        queues = q_time, q_base, q_over, q_index
         wrap = q_time.shape[1] - 1
         C = cuda.local.array(M, real)
         D = cuda.local.array(M, real)
@@ -179,18 +238,23 @@ def make_best_path(M, real, waits, with_kinds, row_costs):
         tail = cuda.local.array(M, real)
         first = cuda.local.array(M, real)
         costs = cuda.local.array(M, real)
+        f_time = cuda.local.array(M, real)
+        f_base = cuda.local.array(M, real)
+        next_over = cuda.local.array(M, real)
+        f_index = cuda.local.array(M, np.int32)
         head = cuda.local.array(M, np.int32)
         count = cuda.local.array(M, np.int32)
         tail_index = cuda.local.array(M, np.int32)
         starts = cuda.local.array(M, np.int32)
+        front = f_time, f_base, f_index, next_over
         for s in range(M):
             C[s] = zero
             head[s] = 0
             count[s] = 0 if first_running else 1
-            q_time[s, 0] = zero
-            q_base[s, 0] = zero
-            q_over[s, 0] = zero
-            q_index[s, 0] = 0
+            f_time[s] = zero
+            f_base[s] = zero
+            f_index[s] = 0
+            next_over[s] = inf
             first[s] = zero
             tail[s] = zero if free_end or lam[s] * end < one else inf
             tail_index[s] = 0
@@ -203,37 +267,20 @@ def make_best_path(M, real, waits, with_kinds, row_costs):
             c = end if at_end else cand_time[j]
             stop = L if at_end else cand_row[j]
 
-            if waiting > 0 and (at_end or not one_a_gap or cand_row[j] != cand_row[j - 1]):
+            # starts join the queues before anything behind them is asked for
+            if waits == 1:
+                if j > 0:
+                    join_queues(
+                        W, 0, j - 1, cand_time[j - 1], end, lam, C, tail, tail_index, front, head, count,
+                        queues,
+                    )  # fmt: skip
+            elif waiting > 0 and (at_end or not one_a_gap or cand_row[j] != cand_row[j - 1]):
                 for i in range(waiting):
                     born = j - waiting + i
-                    time = cand_time[born]
-                    for s in range(M):
-                        base = W[i, s] - C[s]
-                        if base == inf:
-                            continue
-                        if base < tail[s] and (free_end or lam[s] * (end - time) < one):
-                            tail[s] = base
-                            tail_index[s] = born + 1
-                        n = count[s]
-                        over = zero
-                        if n > 0:
-                            back = (head[s] + n - 1) & wrap
-                            past = time - q_time[s, back]
-                            lead = q_base[s, back] - base + lam[s] * past
-                            if lead <= zero:
-                                continue
-                            over = time + past / (exp(lead) - one)
-                            while n > 1 and over <= q_over[s, back]:
-                                n -= 1
-                                back = (head[s] + n - 1) & wrap
-                                past = time - q_time[s, back]
-                                over = time + past / (exp(q_base[s, back] - base + lam[s] * past) - one)
-                        new = (head[s] + n) & wrap
-                        q_time[s, new] = time
-                        q_base[s, new] = base
-                        q_over[s, new] = over
-                        q_index[s, new] = born + 1
-                        count[s] = n + 1
+                    join_queues(
+                        W, i, born, cand_time[born], end, lam, C, tail, tail_index, front, head, count,
+                        queues,
+                    )  # fmt: skip
                 waiting = 0
 
             while row < stop:
@@ -250,7 +297,9 @@ def make_best_path(M, real, waits, with_kinds, row_costs):
                     else:
                         C[s] += cost
                         if C[s] > fold:
-                            for i in range(count[s]):
+                            # charge what has run up to the starts that ran it up: later ones keep their digits
+                            f_base[s] += C[s]
+                            for i in range(count[s] - 1):
                                 q_base[s, (head[s] + i) & wrap] += C[s]
                             tail[s] += C[s]
                             first[s] += C[s]
@@ -263,14 +312,17 @@ def make_best_path(M, real, waits, with_kinds, row_costs):
                 start = np.int32(0)
                 n = count[s]
                 if n > 0:
-                    front = head[s]
-                    while n > 1 and q_over[s, (front + 1) & wrap] <= c:
-                        front = (front + 1) & wrap
+                    while n > 1 and next_over[s] <= c:
+                        place = head[s]
+                        f_time[s] = q_time[s, place]
+                        f_base[s] = q_base[s, place]
+                        f_index[s] = q_index[s, place]
+                        head[s] = (place + 1) & wrap
                         n -= 1
-                    head[s] = front
+                        next_over[s] = q_over[s, head[s]] if n > 1 else inf
                     count[s] = n
-                    d = q_base[s, front] + C[s] + complete_cost(lam[s] * (c - q_time[s, front]))
-                    start = q_index[s, front]
+                    d = f_base[s] + C[s] + complete_cost(lam[s] * (c - f_time[s]))
+                    start = f_index[s]
                 if first_running:
                     v = first[s] + C[s] + running_cost(lam[s] * c)
                     if v <= d:
@@ -283,6 +335,7 @@ def make_best_path(M, real, waits, with_kinds, row_costs):
                         start = tail_index[s]
                 starts[s] = start
                 D[s] = d
+                # a state that cannot be left, or was entered at this instant, has no end of a dwell, but lives on
                 if d < inf or n > 0:
                     alive = True
             if at_end:
@@ -294,23 +347,24 @@ def make_best_path(M, real, waits, with_kinds, row_costs):
                 found[2] = row + 1 if forced else row
                 return inf
 
+            slot = waiting if waits > 1 else 0
+            alive = False
             for r in range(M):
                 best = D[0] + into[r, 0]
-                before = starts[0] * STATES
+                before = starts[0] * states_of_link
                 for s in range(1, M):
                     v = D[s] + into[r, s]
                     if v < best:
                         best = v
-                        before = starts[s] * STATES + s
-                W[waiting, r] = best
+                        before = starts[s] * states_of_link + s
+                W[slot, r] = best
                 link[j, r] = before
+                alive = alive or best < inf
             if forced:
-                alive = False
                 for s in range(M):
                     count[s] = 0
                     first[s] = inf
                     tail[s] = inf
-                    alive = alive or W[waiting, s] < inf
                 if not alive:
                     found[2] = row + 1
                     return inf
@@ -332,9 +386,9 @@ def make_best_path(M, real, waits, with_kinds, row_costs):
         n = 1
         s, i = found[0], found[1]
         while i > 0:
-            before = link[i - 1, s]
-            s = before & (STATES - 1)
-            i = before // STATES
+            before = np.int32(link[i - 1, s])
+            s = before & (states_of_link - 1)
+            i = before // states_of_link
             n += 1
         s, i = found[0], found[1]
         k = n - 1
@@ -342,9 +396,9 @@ def make_best_path(M, real, waits, with_kinds, row_costs):
             states[k] = s
             starts[k] = cand_time[i - 1]
             rows[k] = cand_row[i - 1]
-            before = link[i - 1, s]
-            s = before & (STATES - 1)
-            i = before // STATES
+            before = np.int32(link[i - 1, s])
+            s = before & (states_of_link - 1)
+            i = before // states_of_link
             k -= 1
         states[0] = s
         starts[0] = 0.0

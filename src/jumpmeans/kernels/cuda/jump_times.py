@@ -171,8 +171,9 @@ def at_row(rows, k, n, kinds, at, L):
     return kind == TRANSITION or (kind == ENTRY and (k == n - 1 or rows[k + 1] != row))
 
 
-def make_place_jumps(real, with_kinds):
+def make_place_jumps(form):
     """`place_jumps`: starts (IN, OUT) have 64 bits, the times of rows as many as they are held with."""
+    real, with_kinds, first_running, free_end = form.real, form.kinds, form.first_running, form.free_end
     inf = real(np.inf)
 
     @cuda.jit(device=True)
@@ -196,7 +197,7 @@ def make_place_jumps(real, with_kinds):
             high[k] = tau[at + LANES * after] if after < L else end
 
     @cuda.jit(device=True)
-    def place_jumps(states, starts, rows, n, tau, seen, kinds, at, L, end, lam, first_running, free_end, work):
+    def place_jumps(states, starts, rows, n, tau, seen, kinds, at, L, end, lam, work):
         K = n - 1
         if K == 0:
             return 0.0

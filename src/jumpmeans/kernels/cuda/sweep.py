@@ -10,7 +10,7 @@ from numba import cuda
 from ..decode import SPREAD
 from ..sweep import SETTLED
 from .arithmetic import LANES, nextafter
-from .decode import make_best_path, make_candidates, make_costs
+from .decode import links, make_best_path, make_candidates, make_costs
 from .jump_times import WORK, make_place_jumps
 from .values import make_row
 
@@ -25,7 +25,7 @@ class Form(NamedTuple):
 
     n_states : M; real : np.float64 or np.float32; forms : of the columns (`values`); kinds, masked : whether rows have
     kinds, and states that they allow; room : candidates there may be, a power of two; search : whether several sets of
-    candidates are tried, and decoded to a fixed point.
+    candidates are tried, and decoded to a fixed point; first_running, free_end : as in `best_path`.
     """
 
     n_states: int
@@ -35,6 +35,8 @@ class Form(NamedTuple):
     masked: bool
     room: int
     search: bool
+    first_running: bool
+    free_end: bool
 
     @property
     def is_local(self) -> bool:
@@ -47,7 +49,7 @@ def scratch_shapes(form: Form) -> list[tuple[tuple[int, ...], Any]]:
     n, M = form.room, form.n_states
     dwells = [((n,), np.int32), ((n,), np.float64), ((n,), np.int32)]
     return [
-        ((n,), form.real), ((n,), np.int32), ((n, M), np.int32),
+        ((n,), form.real), ((n,), np.int32), ((n, M), links(n, M)[1]),
         ((M, n), form.real), ((M, n), form.real), ((M, n), form.real), ((M, n), np.int32),
         *dwells, *dwells, ((WORK, n), np.float64),
     ]  # fmt: skip
@@ -71,24 +73,25 @@ def make_sweep(form: Form) -> Callable[..., Any]:
     M, real, room, is_local, search_more = form.n_states, form.real, form.room, form.is_local, form.search
     row_costs = make_row(form.forms, M, real, form.masked)
     place_candidates, spread_candidates = make_candidates(real, form.kinds)
-    best_path, trace_back = make_best_path(M, real, SPREAD if search_more else 1, form.kinds, row_costs)
-    place_jumps = make_place_jumps(real, form.kinds)
+    best_path, trace_back = make_best_path(form, SPREAD if search_more else 1, row_costs)
+    place_jumps = make_place_jumps(form)
     complete_cost, running_cost = make_costs(np.float64)
-    inf = real(np.inf)
+    inf, link = real(np.inf), links(room, M)[1]
     with_kinds, narrow = form.kinds, form.real is np.float32
+    first_running, free_end = form.first_running, form.free_end
 
     @cuda.jit(device=True)
-    def take_path(observed, at, L, end, tau, seen, lam64, first_running, free_end, room_, found, dwells, work):
+    def take_path(observed, at, L, end, tau, seen, lam64, room_, found, dwells, work):
         states, starts, rows = dwells
         n = trace_back(room_, found, states, starts, rows)
         place_jumps(
-            states, starts, rows, n, tau, seen, observed[4], at, L, end, lam64, first_running, free_end, work
+            states, starts, rows, n, tau, seen, observed[4], at, L, end, lam64, work
         )  # fmt: skip
         return n
 
     @cuda.jit(device=True)
     def settle(
-        observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds, first_running, free_end,
+        observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds,
         room_, found, dwells, n, work,
     ):  # fmt: skip
         lam, lam64, into, start_cost = parameters
@@ -99,18 +102,18 @@ def make_sweep(form: Form) -> Callable[..., Any]:
                 tau, seen, observed[4], at, L, end, starts, rows, n, base, per_gap, beam, room_[0], room_[1]
             )  # fmt: skip
             value = best_path(
-                observed, at, row0, L, end, lam, into, start_cost, first_running, free_end, False, n_cand, room_, found
+                observed, at, row0, L, end, lam, into, start_cost, False, n_cand, room_, found
             )  # fmt: skip
             if value == inf:
                 return 0
             if before - value <= SETTLED * (1.0 + abs(value)):
                 break
             before = value
-            n = take_path(observed, at, L, end, tau, seen, lam64, first_running, free_end, room_, found, dwells, work)
+            n = take_path(observed, at, L, end, tau, seen, lam64, room_, found, dwells, work)
         return n
 
     @cuda.jit(device=True)
-    def trajectory_cost(observed, at, row0, L, end, parameters, first_running, free_end, dwells, n):
+    def trajectory_cost(observed, at, row0, L, end, parameters, dwells, n):
         x, theta, given, mask, _ = observed
         _, lam64, into, start_cost = parameters
         states, starts, rows = dwells
@@ -134,35 +137,35 @@ def make_sweep(form: Form) -> Callable[..., Any]:
 
     @cuda.jit(device=True)
     def search_further(
-        observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds, first_running, free_end,
+        observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds,
         room_, found, dwells, n, other, work,
     ):  # fmt: skip
         lam, lam64, into, start_cost = parameters
-        best = trajectory_cost(observed, at, row0, L, end, parameters, first_running, free_end, dwells, n)
+        best = trajectory_cost(observed, at, row0, L, end, parameters, dwells, n)
         for start in range(2 if per_gap > 1 else 1):
             if start == 0:
                 m = 0
                 n_cand = spread_candidates(tau, observed[4], at, L, end, room_[0], room_[1])
                 value = best_path(
-                    observed, at, row0, L, end, lam, into, start_cost, first_running, free_end, True, n_cand, room_,
+                    observed, at, row0, L, end, lam, into, start_cost, True, n_cand, room_,
                     found,
                 )  # fmt: skip
                 if value < inf:
                     m = take_path(
-                        observed, at, L, end, tau, seen, lam64, first_running, free_end, room_, found, other, work
+                        observed, at, L, end, tau, seen, lam64, room_, found, other, work
                     )  # fmt: skip
             else:
                 m = settle(
-                    observed, at, row0, L, end, tau, seen, parameters, 1, 1, False, rounds, first_running, free_end,
+                    observed, at, row0, L, end, tau, seen, parameters, 1, 1, False, rounds,
                     room_, found, other, 1, work,
                 )  # fmt: skip
             if m == 0:
                 continue
             m = settle(
-                observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds, first_running, free_end,
+                observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds,
                 room_, found, other, m, work,
             )  # fmt: skip
-            value = trajectory_cost(observed, at, row0, L, end, parameters, first_running, free_end, other, m)
+            value = trajectory_cost(observed, at, row0, L, end, parameters, other, m)
             if value < best - SETTLED * (1.0 + abs(best)):
                 best = value
                 n = m
@@ -195,9 +198,7 @@ def make_sweep(form: Form) -> Callable[..., Any]:
         ats, row0s, lengths, ends, numbers = sequences
         old_at, old_count, old_states, old_starts, old_rows = old
         found = cuda.local.array(3, np.int32)
-        base, per_gap, beam, first_running, rounds, free_end = (
-            search[0], search[1], search[2] == 1, search[3] == 1, search[4], search[5] == 1
-        )  # fmt: skip
+        base, per_gap, beam, rounds = search[0], search[1], search[2] == 1, search[4]
         at, row0, L, end = ats[i], row0s[i], lengths[i], ends[i]
         n = old_count[i]
         place = old_at[i]
@@ -206,7 +207,7 @@ def make_sweep(form: Form) -> Callable[..., Any]:
             dwells[1][k] = old_starts[place + LANES * k]
             dwells[2][k] = old_rows[place + LANES * k]
         n = settle(
-            observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds, first_running, free_end,
+            observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds,
             room_, found, dwells, n, work,
         )  # fmt: skip
         if n == 0:
@@ -214,7 +215,7 @@ def make_sweep(form: Form) -> Callable[..., Any]:
             return
         if search_more:
             n = search_further(
-                observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds, first_running, free_end,
+                observed, at, row0, L, end, tau, seen, parameters, base, per_gap, beam, rounds,
                 room_, found, dwells, n, other, work,
             )  # fmt: skip
         keep(i, at, tau, L, dwells, n, new)
@@ -225,7 +226,7 @@ def make_sweep(form: Form) -> Callable[..., Any]:
         @cuda.jit
         def kernel(scratch, observed, sequences, tau, seen, parameters, search, old, new, where):
             room_ = (
-                cuda.local.array(room, real), cuda.local.array(room, np.int32), cuda.local.array((room, M), np.int32),
+                cuda.local.array(room, real), cuda.local.array(room, np.int32), cuda.local.array((room, M), link),
                 cuda.local.array((M, room), real), cuda.local.array((M, room), real), cuda.local.array((M, room), real),
                 cuda.local.array((M, room), np.int32),
             )  # fmt: skip
