@@ -4,7 +4,9 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PYTHON ?= python3
 
-.PHONY: demo test test-slow test-lowest lint bench reproduce reproduce-quick weekly lock recompile clean
+DOCS := build/docs
+
+.PHONY: demo test test-slow test-lowest dist lint docs docs-links bench reproduce reproduce-quick weekly lock recompile clean
 
 demo: $(STAMP)
 	$(PY) examples/demo.py demo
@@ -28,11 +30,25 @@ $(LOWEST)/.installed: pyproject.toml requirements.lowest
 	$(LOWEST)/bin/python -m pip install -q -c requirements.lowest -e '.[all]' polars pytest pytest-xdist hypothesis
 	@touch $@
 
+# Wheel and source archive, each installed into an empty environment and used there.
+dist: $(STAMP)
+	rm -rf dist && $(PY) -m build -q --outdir dist . && $(PY) tests/install.py dist/*.whl dist/*.tar.gz
+
 lint: $(STAMP)
-	$(VENV)/bin/ruff check src tests benchmarks experiments examples
-	$(VENV)/bin/ruff format --check src tests benchmarks experiments examples
+	$(VENV)/bin/ruff check src tests benchmarks experiments examples docs
+	$(VENV)/bin/ruff format --check src tests benchmarks experiments examples docs
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+# The pages, with every tutorial and example run; a warning or a broken link is an error. No network is needed.
+docs: $(STAMP)
+	$(PY) -m sphinx -W --keep-going -q -b html docs $(DOCS)
+	$(PY) docs/links.py $(DOCS)
+	@echo "open $(DOCS)/index.html"
+
+# Links to other sites, which needs the network.
+docs-links: $(STAMP)
+	$(PY) -m sphinx -q -b linkcheck docs build/linkcheck
 
 bench: $(STAMP)
 	$(PY) benchmarks/run.py

@@ -114,6 +114,7 @@ def answers(engine: Any, panel: Any) -> dict[str, Any]:
 
 def make_simulator(real: Any) -> Any:
     """A kernel that draws sequences of the process above: rows at the jumps of a Poisson process of rate 1."""
+
     @cuda.jit(device=True)
     def uniform(i, k):
         # SplitMix64 of a counter, in (0, 1)
@@ -206,7 +207,10 @@ def measure(rows: int, name: str) -> dict[str, Any]:
 
     def show(what: str, runs: list[float]) -> None:
         seconds[what] = runs
-        print(f"  {what}: {statistics.median(runs):.3f} s, {rows / statistics.median(runs) / 1e9:.2f} G rows/s", flush=True)
+        print(
+            f"  {what}: {statistics.median(runs):.3f} s, {rows / statistics.median(runs) / 1e9:.2f} G rows/s",
+            flush=True,
+        )
 
     show("sweep", timed(sweep))
     show("sweep of a fit, with new parameters and objective", timed(fit_sweep, SWEEPS))

@@ -1,5 +1,11 @@
-"""Speed of the online decoder in rows a second of CPU time, 5 states, 10,000 sequences open; and what it keeps."""
+"""Speed of the online decoder in rows a second of CPU time, 5 states, 10,000 sequences open; and what it keeps.
 
+`python benchmarks/online.py` prints it; with `--write` the numbers go to results/online.json and into docs/online.md.
+"""
+
+import argparse
+import json
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -7,9 +13,13 @@ import numpy as np
 import jumpmeans as jm
 
 STATES, OPEN, ROUNDS = 5, 10_000, 40
+HERE = Path(__file__).parent
+RESULTS, PAGE = HERE / "results/online.json", HERE.parent / "docs/online.md"
+START, END = "<!-- online speed -->\n", "\n<!-- end of online speed -->"
 
 
-def main():
+def measure():
+    """Speeds in rows a second of CPU time, and what is kept of each sequence."""
     chain = (np.ones((STATES, STATES)) - np.eye(STATES)) / (STATES - 1)
     emission = jm.emissions.Gaussian(2.0 * np.arange(STATES), sds=1.0)
     process = jm.Process(np.full(STATES, 0.2), chain, emission=emission)
@@ -20,14 +30,40 @@ def main():
     begun = process_time()
     for k in range(1, ROUNDS):
         decoder.update_many(panel.ids, times[:, k], values[:, k])
-    speed = OPEN * (ROUNDS - 1) / (process_time() - begun)
-    print(f"update_many: {speed:,.0f} rows a second on one core, {STATES} states, {len(decoder):,} sequences open")
+    together = OPEN * (ROUNDS - 1) / (process_time() - begun)
     few = 500
     begun = process_time()
     for i in range(few):
         decoder.update(int(panel.ids[i]), times[i, -1] + 1.0, values[i, 0])
-    print(f"update: {few / (process_time() - begun):,.0f} rows a second, one call each")
-    print(f"kept of each sequence: {decoder.nbytes / len(decoder) / 1024:.1f} KiB; starts lost: {decoder.lost}")
+    return {
+        "states": STATES,
+        "open": len(decoder),
+        "rows_a_second": {"update_many": together, "update": few / (process_time() - begun)},
+        "kib_each": decoder.nbytes / len(decoder) / 1024,
+        "starts_lost": decoder.lost,
+    }
+
+
+def markdown(found):
+    """What docs/online.md says of speed."""
+    speed = found["rows_a_second"]
+    return (
+        f"{round(speed['update_many'], -4):,.0f} rows in a second of CPU time at {found['states']} states with "
+        f"{found['open']:,} beds open ({round(speed['update'], -2):,.0f} by one `update` each), "
+        f"{found['kib_each']:.1f} KiB kept of each (`python benchmarks/online.py`)."
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="keep the numbers, and put them into docs/online.md")
+    options = parser.parse_args()
+    found = measure()
+    print(json.dumps(found, indent=1))
+    if options.write:
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        head, rest = PAGE.read_text().split(START)
+        PAGE.write_text(f"{head}{START}{markdown(found)}{END}{rest.split(END)[1]}")
 
 
 if __name__ == "__main__":

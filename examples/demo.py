@@ -87,9 +87,10 @@ def main(folder: str = "demo") -> None:
     plots.plot_states(icu, ax, **units)
     fig.savefig(out / "icu_states.png", dpi=150)
 
+    sure = jm.bootstrap(icu, panel, 100).interval(lambda model: model.process_.sojourn())
     report = jm.write_report(
-        icu, panel, out / "report.html", held_out=0.25, bins=jm.datasets.PRESSURE_BINS, time_unit="hours",
-        title="Systolic pressure of 69 stays in intensive care",
+        icu, panel, out / "report.html", held_out=0.25, dwell_interval=sure,
+        bins=jm.datasets.PRESSURE_BINS, time_unit="hours", title="Systolic pressure of 69 stays in intensive care",
     )  # fmt: skip
 
     print(f"\nTrajectories, pictures and a report in {out}/ ({time.monotonic() - begun:.0f} s):")

@@ -312,6 +312,109 @@ def best_trajectory(tau, end, cost, lam, X, first_running=False, seen=None):
     return best, best_path
 
 
+# ------------------------------------------------------------ rates that vary
+
+
+def clocks(times, tau, rates):
+    """(n, M) ∫ rate du from 0 to each time; rates (L, M) hold from each row on, the first row's before it too."""
+    edges = [0.0, *tau, math.inf]
+    held = [rates[0], *rates]
+    return np.array([
+        sum(max(min(t, edges[g + 1]) - edges[g], 0.0) * held[g] for g in range(len(held))) for t in times
+    ])  # fmt: skip
+
+
+def jump_cost(X, row, s, r):
+    """Cost of a jump before a row; X (L, M, M) holds from each row on, the first row's before it too."""
+    return float(X[max(row - 1, 0)][s, r])
+
+
+def varying_costs(states, starts, end, tau, rates, first_running=False):
+    """`dwell_costs` where rates vary: h and g of what the clock of the state goes on by."""
+    at = clocks([*starts, end], tau, rates)
+    complete, running = [], []
+    for k, s in enumerate(states):
+        z = at[k + 1, s] - at[k, s]
+        last = k == len(states) - 1
+        (running if last or (k == 0 and first_running) else complete).append(
+            float(g(z) if last or (k == 0 and first_running) else h(z))
+        )
+    return complete, running
+
+
+def varying_path_cost(states, starts, rows, cost, end, tau, rates, X, first_running=False):
+    """`path_cost` where rates (L, M) and costs of jumps X (L, M, M) vary from row to row."""
+    terms = []
+    row_bounds = [*rows, len(cost)]
+    for k, s in enumerate(states):
+        terms.extend(cost[row_bounds[k] : row_bounds[k + 1], s].tolist())
+    terms.extend(jump_cost(X, rows[k + 1], s, r) for k, (s, r) in enumerate(itertools.pairwise(states)))
+    complete, running = varying_costs(states, starts, end, tau, rates, first_running)
+    terms += complete + running
+    return math.inf if math.inf in terms else math.fsum(terms)
+
+
+def varying_brute_force(cost, end, tau, rates, X, first_running, cand_time, cand_row):
+    """Least cost over every subset of the candidates and every sequence of states."""
+    best = math.inf
+    for n in range(len(cand_time) + 1):
+        for chosen in itertools.combinations(range(len(cand_time)), n):
+            starts = [0.0, *(float(cand_time[j]) for j in chosen)]
+            rows = [0, *(int(cand_row[j]) for j in chosen)]
+            for states in itertools.product(range(cost.shape[1]), repeat=n + 1):
+                best = min(best, varying_path_cost(states, starts, rows, cost, end, tau, rates, X, first_running))
+    return best
+
+
+def varying_decode(cost, end, tau, rates, X, first_running, cand_time, cand_row):
+    """Least cost by the plain O(n²) recursion over all pairs of candidates."""
+    L, M = cost.shape
+    n = len(cand_time)
+    at = clocks([0.0, *cand_time, end], tau, rates)
+    begins = [0, *cand_row]
+    W = np.full((n + 1, M), np.inf)
+    W[0] = 0.0
+    for j in range(1, n + 2):
+        at_end = j == n + 1
+        stop = L if at_end else cand_row[j - 1]
+        D = np.full(M, np.inf)
+        for i in range(j):
+            for s in range(M):
+                z = at[j, s] - at[i, s]
+                dwell = g(z) if at_end or (i == 0 and first_running) else h(z)
+                D[s] = min(D[s], W[i, s] + cost[begins[i] : stop, s].sum() + dwell)
+        if at_end:
+            return float(D.min())
+        for r in range(M):
+            W[j, r] = min(D[s] + jump_cost(X, stop, s, r) for s in range(M))
+
+
+def varying_kkt_residual(states, starts, rows, tau, end, rates, first_running=False, seen=None):
+    """`kkt_residual` where rates vary; each box must lie where they do not."""
+    at = clocks([*starts, end], tau, rates)
+    slopes = []
+    for k, s in enumerate(states):
+        z = at[k + 1, s] - at[k, s]
+        running = k == len(states) - 1 or (k == 0 and first_running)
+        slopes.append(0.0 if running and z < 1 else 1 - 1 / z)
+    worst = 0.0
+    for k, (low, high) in enumerate(boxes(rows, tau, end, seen), start=1):
+        gap = max(rows[k] - 1, 0)
+        before, after = rates[gap][states[k - 1]] * slopes[k - 1], rates[gap][states[k]] * slopes[k]
+        at_low, at_high = starts[k] <= np.nextafter(low, np.inf), starts[k] >= high
+        if (at_low and before > after) or (at_high and before < after):
+            continue
+        ulp = 4 * np.spacing(end)
+        size = sum(rates[gap][states[i]] * (1 + (1 - slopes[i])) for i in (k - 1, k))
+        rounding = sum(
+            ulp * rates[gap][states[i]] * max(r[states[i]] for r in rates) * (1 - slopes[i]) ** 2
+            for i in (k - 1, k)
+            if slopes[i] != 0
+        )
+        worst = max(worst, (abs(before - after) - rounding) / size)
+    return worst
+
+
 # ---------------------------------------------------------------------- rates
 
 

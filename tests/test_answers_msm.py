@@ -116,6 +116,17 @@ def test_prevalence():
     )  # fmt: skip
 
 
+def test_ages_are_no_times_since_the_start():
+    """Planted: no word, when all times lie beyond every window. The last time that is observed is none of them."""
+    longest = float((PANEL.end_times - PANEL.start_times).max())
+    with pytest.warns(
+        UserWarning, match=r"count from the start of each sequence.* got 50 to 70: .*ages or dates"
+    ) as told:
+        MODEL.prevalence(PANEL, [50, 60, 70])
+    assert told[0].filename == __file__
+    MODEL.prevalence(PANEL, [longest, 50])
+
+
 def test_pearson(fitted):
     for groups, statistic, df, p_upper in ((1, 2.82884181816606, 4, 0.586864429940924),
                                            (2, 13.9284334053331, 16, 0.604045483329682)):  # fmt: skip

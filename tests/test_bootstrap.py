@@ -51,6 +51,24 @@ def test_jobs_change_nothing(name, panel):
     assert not np.array_equal(one, other)
 
 
+def test_refits_run_where_they_are_told(panel):
+    """Planted: `engine` dropped on the way, so that the counting engine is never asked."""
+
+    class Counted(Threads):
+        held = 0
+
+        def hold(self, blocks):
+            Counted.held += 1
+            return super().hold(blocks)
+
+    model = EM(2, engine=ONE).fit(panel)
+    plain, there = (jm.bootstrap(model, panel, n=3, n_jobs=1, engine=engine) for engine in (None, Counted(1)))
+    assert Counted.held >= 3
+    np.testing.assert_array_equal(plain.values(RATES), there.values(RATES))
+    with pytest.raises(ValueError, match=r"engine must be one of .* got 'cloud'"):
+        jm.bootstrap(model, panel, n=3, engine="cloud")
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_states_keep_their_places(name):
     """Two states that hardly differ in their means but much in their rates: sorted anew, their rates would be swapped

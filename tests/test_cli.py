@@ -18,6 +18,7 @@ from jumpmeans.cli import app
 from jumpmeans.cli.columns import find_columns
 from jumpmeans.cli.models import read_moves
 from jumpmeans.data.text import shielded, unshielded
+from jumpmeans.report.page import number
 
 DATA = Path(jm.datasets.__file__).parent / "data"
 EDSS = "ms_edss_3yr_windows.csv"
@@ -108,6 +109,32 @@ def test_dates_strings_and_a_structure(run):
     assert (
         code == 0 and out.splitlines()[0] == "id,time,horizon,stage,P(mild),P(severe)" and "2024-08-01T00:00:00" in out
     )
+
+
+def test_how_rows_were_seen(run):
+    """Deaths to the day, people seen alive at last, follow-up after a visit: the library's panel, and its model."""
+    rows = ["id,time,value,kind,until"]
+    for who in range(30):
+        states = ["well", "well", "ill", "dead" if who % 2 else "alive"]
+        for when, state in enumerate(states):
+            rows.append(
+                f"{who},{when + 0.1 * who:.1f},{state},{'entry' if state == 'dead' else ''},{3 + 0.1 * who:.1f}"
+            )
+    Path("v.csv").write_text("\n".join(rows))
+    more = ["--end", "until", "--set", "alive=well,ill", "--no-report", "--option", "refine=2"]
+    code, _, err = run("fit", "v.csv", *more)
+    assert code == 0 and "guessed: --kind kind" in err and "guessed: --absorbing dead (its rows" in err, err
+    panel = jm.read_panel("v.csv", kind="kind", end="until", sets={"alive": ["well", "ill"]})
+    model = jm.JumpMeans(emission="direct", structure=jm.Structure(absorbing=["dead"]), refine=2).fit(panel)
+    np.testing.assert_array_equal(jm.load("v-fit/model.jm").process_.rate_matrix, model.process_.rate_matrix)
+    # a fit remembers its columns
+    code, out, err = run("decode", "v-fit", "v.csv")
+    assert code == 0 and len(out.splitlines()) == 1 + len(model.trajectories_.codes), err
+    # a column of that name with other words is something else
+    Path("v.csv").write_text("\n".join(row.replace("entry", "car") for row in rows[:1] + rows[5:9]))
+    assert "--kind" not in run("fit", "v.csv", "--no-report", "--value", "value", "--force")[2]
+    code, _, err = run("fit", "v.csv", "--set", "alive", "--force")
+    assert code == 2 and "--set must be LABEL=A,B" in err
 
 
 def test_hold_out_and_seed(run):
@@ -379,6 +406,11 @@ def shell(*arguments, **options):
     )
 
 
+def test_help_keeps_its_lines_apart(run):
+    out = run("fit", "--help")[1]
+    assert "\n  jumpmeans fit visits.csv --allowed" in out and "\\b" not in out
+
+
 def test_help_loads_nothing_heavy():
     """The start is quick as long as numpy and what lies above it are not there yet."""
     code = (
@@ -434,14 +466,24 @@ def test_names_of_the_package_are_all_there():
 def test_fit_and_report_write_the_page(run):
     """Hostile ids stand in the page as text; the report of a fit can be written again from its folder."""
     Path("v.csv").write_text(visits().replace("p0", "<script>alert(1)</script>"))
-    code, out, err = run("fit", "v.csv", "--option", "refine=2", "--hold-out", "0.25", "--title", "Stages")
+    quick = ["--option", "refine=2", "--refits", "6", "--jobs", "1"]
+    code, out, err = run("fit", "v.csv", *quick, "--hold-out", "0.25", "--title", "Stages")
     assert code == 0 and "report.html" in out, err
     page = Path("v-fit/report.html").read_text("utf-8")
+    with Path("v-fit/states.csv").open() as file:
+        bounds = [(float(row["dwell_low"]), float(row["dwell_high"])) for row in csv.DictReader(file)]
+    model = jm.load("v-fit/model.jm")
+    panel = jm.read_panel("v.csv", id="patient", time="day", value="stage")
+    sure = jm.bootstrap(model, panel, 6, n_jobs=1).interval(lambda fitted: fitted.process_.sojourn())
+    assert bounds == list(zip(sure.low.values.ravel(), sure.high.values.ravel(), strict=True))
+    told = page[page.index('id="states"') : page.index('id="moves"')]
+    assert all(f"({number(low, 3)} to" in told for low, _ in bounds), told
     assert "Stages" in page and "<script>alert(1)" not in page
     assert run("report", "v-fit")[0] == 5
     Path("v-fit/report.html").unlink()
     code, out, err = run("report", "v-fit")
-    assert code == 0 and Path("v-fit/report.html").stat().st_size > 10_000, err
+    again = Path("v-fit/report.html").read_text("utf-8")
+    assert code == 0 and told in again, err
     Path("v.csv").write_text(visits(seed=1))
     code, _, err = run("report", "v-fit", "--out", "other.html")
     assert code == 0 and "is no longer what the model was fitted to" in err and Path("other.html").exists()

@@ -33,9 +33,11 @@ def solve(problem, one_a_gap=False):
     room = make_room(n + 1, M, QUEUE)
     room.cand_time[:n], room.cand_row[:n] = problem.cand_time, problem.cand_row
     blank = np.zeros(len(problem.cost))
-    into = np.ascontiguousarray(problem.X.T)
+    into = np.ascontiguousarray(problem.X.T)[None]
     plain = np.zeros(len(problem.cost), np.int8)
-    task = Task(blank, blank > 0, plain, problem.end, problem.cost, problem.lam, into, problem.first_running, False)
+    task = Task(
+        blank, blank > 0, plain, problem.end, problem.cost, problem.lam, into, None, problem.first_running, False
+    )  # fmt: skip
     value = decode(task, one_a_gap, n, room)
     if value == math.inf:
         return value, room.found[2]
@@ -543,7 +545,7 @@ def publish(p, base=1, per_gap=1, beam=0, rounds=100, path=None):
     search = (base, per_gap, beam, int(p.first_running), rounds, 0)
     where = sweep_block(
         p.tau, p.seen, np.zeros(L, np.int8), np.array([0, L]), np.array([p.end]), np.full(1, 2.0),
-        p.cost, p.lam, p.X, search,
+        p.cost, p.lam[None], p.X[None], None, search,
         np.array([0, len(old[0])]), *old, offsets, states, starts, rows, row_states,
         exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip

@@ -62,4 +62,4 @@ def test_named_room_is_cut_with_the_rows():
     ).cut()  # fmt: skip
     np.testing.assert_array_equal(np.concatenate([part.kinds for part in parts]), kinds)
     np.testing.assert_array_equal(np.concatenate([part.allowed for part in parts]), allowed)
-    np.testing.assert_array_equal(np.concatenate([part.log_rates for part in parts])[:, 0], 0.5 * kinds)
+    np.testing.assert_array_equal(np.concatenate([part.z for part in parts])[:, 0], 0.5 * kinds)

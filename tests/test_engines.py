@@ -113,7 +113,7 @@ def test_statistics_join_in_order(panels):
 def test_engine_options():
     with pytest.raises(ValueError, match=r"n_jobs must be None or an integer of at least 1, got 0"):
         jm.engines.Threads(0)
-    for wrong in ("dask", 3):
+    for wrong in ("tea", 3):
         with pytest.raises(ValueError, match=rf"engine must be one of .* or an engine object .* got {wrong!r}"):
             get_engine(wrong)
     engine = jm.engines.Threads(2)

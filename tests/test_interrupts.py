@@ -21,6 +21,14 @@ PANEL = jm.Panel.from_arrays(np.tile(np.arange(600.0), 3), np.tile([0.0, 5.0], 9
 BLOCKS = Block.of(PANEL, PANEL.values).cut()
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Ctrl-C as on a terminal; a job that a shell starts in the background is deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted(work):
     """The same work, with a Ctrl-C before it; done holds an entry for each that went on to its end."""
     done = []

@@ -20,7 +20,9 @@ def solve(states, starts, rows, tau, end, lam, first_running=False, seen=None, f
     seen = np.ones(len(tau), np.bool_) if seen is None else seen
     work = np.empty((8, len(states)))
     plain = np.zeros(len(tau), np.int8)
-    residual = place_jumps(states, starts, rows, len(states), tau, seen, plain, end, lam, first_running, work, free_end)
+    residual = place_jumps(
+        states, starts, rows, len(states), tau, seen, plain, end, lam, None, first_running, work, free_end
+    )  # fmt: skip
     return starts.tolist(), rows.tolist(), residual
 
 

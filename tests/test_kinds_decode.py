@@ -85,8 +85,8 @@ def solve(p, cand_time, cand_row, one_a_gap=False):
     n, M = len(cand_time), len(p.lam)
     room = make_room(n + 1, M, QUEUE)
     room.cand_time[:n], room.cand_row[:n] = cand_time, cand_row
-    into = np.ascontiguousarray(p.X.T)
-    task = Task(p.tau, p.holds, p.kinds, p.end, p.cost, p.lam, into, p.first_running, False)
+    into = np.ascontiguousarray(p.X.T)[None]
+    task = Task(p.tau, p.holds, p.kinds, p.end, p.cost, p.lam, into, None, p.first_running, False)
     value = decode(task, one_a_gap, n, room)
     if value == math.inf:
         return value, int(room.found[2])
@@ -159,7 +159,8 @@ def sweep(p, search, path=([0], [0.0], [0])):
         np.zeros(most, np.int32),
     )
     where = sweep_block(
-        p.tau, p.holds, p.kinds, np.array([0, L]), np.array([p.end]), np.ones(1), p.cost, p.lam, p.X,
+        p.tau, p.holds, p.kinds, np.array([0, L]), np.array([p.end]), np.ones(1), p.cost, p.lam[None],
+        p.X[None], None,
         (*search[:3], int(p.first_running), search[3], 0),
         np.array([0, len(old[0])]), *old, offsets, states, starts, rows,
         np.zeros(L, np.int32), np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M)),
@@ -211,7 +212,7 @@ def test_free_jumps_are_placed_best_between_pinned_ones():
     starts = np.array([0.0, 1.0, 5.0, 7.0])
     free = starts.copy()
     for kinds, b in ((np.array([0, 0, ENTRY, 0], np.int8), starts), (np.zeros(4, np.int8), free)):
-        place_jumps(states, b, rows.copy(), 4, tau, np.ones(4, bool), kinds, 9.0, lam, False, np.empty((8, 4)))
+        place_jumps(states, b, rows.copy(), 4, tau, np.ones(4, bool), kinds, 9.0, lam, None, False, np.empty((8, 4)))
     assert starts[2] == 5.0 > free[2] + 0.5
     grid = np.linspace(1e-6, 2.0, 20001)
     best = grid[np.argmin(reference.h(lam[0] * grid) + reference.h(lam[1] * (5.0 - grid)))]

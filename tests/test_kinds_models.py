@@ -1,12 +1,14 @@
 """Exact times in models: what comes out of them, what is warned of, who refuses them, and how they are simulated."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import jumpmeans as jm
-from jumpmeans.comparators import EM, Interpolation, MLTrajectory, MostCommon, ParticleGibbs
+from jumpmeans.comparators import EM, Gibbs, Interpolation, MLTrajectory, MostCommon, ParticleGibbs
 from jumpmeans.errors import StructureWarning
 from jumpmeans.fit.advice import warn_of_times
 from jumpmeans.kinds import ENTRY, SNAPSHOT, TRANSITION
@@ -109,15 +111,23 @@ def entry_times(kinds=None, seed=0):
     return jm.Panel.from_arrays(truth.start_times, truth.states, sequence, kinds=kinds)
 
 
-@pytest.mark.parametrize("model", [jm.JumpMeans, jm.InfiniteJumpMeans])
+@pytest.mark.parametrize("model", [
+    jm.JumpMeans(emission="direct", refine=0), jm.InfiniteJumpMeans(emission="direct", refine=0),
+    EM(emission="direct", max_iter=20), Gibbs(emission="direct", n_samples=2, burn_in=0),
+], ids=lambda model: type(model).__name__)  # fmt: skip
 def test_entry_times_that_are_not_declared_are_asked_about(model):
     """Planted: no warning at all, or one for rows that are declared."""
-    with pytest.warns(StructureWarning, match=r"only 0 of \d+ rows .* are these the times .* kind="):
-        model(emission="direct", refine=0).fit(entry_times())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.fit(entry_times())
+    told = [one for one in said if one.category is StructureWarning]
+    assert len(told) == 1 and told[0].filename == __file__
+    assert re.match(r"only 0 of \d+ rows .* are these the times .* kind=", str(told[0].message))
     n = entry_times().n_observations
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model(emission="direct").fit(entry_times(np.full(n, "transition")))
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(entry_times(np.full(n, "transition")))
 
 
 def test_looks_are_not_taken_for_entry_times():

@@ -39,7 +39,7 @@ WRONG = {
     "jumps_per_gap": [None, True, 0, 1.5, "all"],
     "max_jumps_per_gap": [None, 10**400, True, 0, 1.5, "all"],
     "refine": [None, True, -1, 1.5, "all"],
-    "tol": ["auto", *NO_NUMBERS],
+    "tol": NO_NUMBERS,
     "transition_weight": [*NO_NUMBERS, *NO_PRICES],
     "emission_weight": [*NO_NUMBERS, *NO_PRICES, [], [1.0, -1.0], ["x"], [[1.0]], {1.0}],
     "pseudo_count": [*NO_NUMBERS, *NO_PRICES, (0.01, -5), (0.01, 1e308), [], [0.01], (1.0, 1.0, 1.0), {"jumps": 1.0}],
@@ -124,7 +124,7 @@ def test_columns_of_frames_are_lists():
 
 def test_a_long_value_is_shown_in_part():
     with pytest.raises(
-        ValueError, match=r"^tol must be a finite number >= 0, got \[0, 0, .*\.\.\. \(list\)\.$"
+        ValueError, match=r"^tol must be 'auto' or a finite number >= 0, got \[0, 0, .*\.\.\. \(list\)\.$"
     ) as error:
         jm.JumpMeans(2, tol=[0] * 10_000).fit(PANEL)
     assert len(str(error.value)) < 300

@@ -566,7 +566,7 @@ def test_the_demo_runs(tmp_path, capsys):
 
 
 def test_the_picture_of_most_likely_trajectories_is_made(tmp_path):
-    runpy.run_path(str(EXAMPLES / "ml_vs_jump_means.py"))["main"](str(tmp_path / "picture.png"))
+    runpy.run_path(str(EXAMPLES / "plot_most_likely.py"))["main"](str(tmp_path / "picture.png"))
     assert (tmp_path / "picture.png").stat().st_size > 0
     for ax in plt.gcf().axes[:3]:
         inside_figure(ax)

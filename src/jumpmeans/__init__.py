@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import comparators, datasets, emissions, engines, plots
+    from . import comparators, datasets, emissions, engines, evaluation, plots
     from .data.files import read_panel
     from .data.panel import Panel
     from .data.trajectories import Trajectories
@@ -51,6 +51,7 @@ _HOMES = {
     "datasets": "",
     "emissions": "",
     "engines": "",
+    "evaluation": "",
     "hold_out": "evaluation",
     "likelihood_ratio": "evaluation",
     "load": "loading",
@@ -84,6 +85,7 @@ __all__ = [
     "datasets",
     "emissions",
     "engines",
+    "evaluation",
     "hold_out",
     "likelihood_ratio",
     "load",

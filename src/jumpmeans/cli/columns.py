@@ -48,7 +48,20 @@ def column_options(command: Command) -> Command:
             click.option("--value", multiple=True, metavar="COLUMN", help="Column of values; can be repeated."),
             click.option("--group", metavar="COLUMN", help="Column of what sequences have in common."),
             click.option("--weight", metavar="COLUMN", help="Column of weights of sequences."),
+            click.option("--start", metavar="COLUMN", help="Column of where the windows of sequences begin."),
+            click.option("--end", metavar="COLUMN", help="Column of where they end, as with follow-up after a visit."),
             click.option("--kind", metavar="COLUMN", help="Column of how rows were seen: snapshot, transition, entry."),
+            click.option("--true-state", metavar="COLUMN", help="Column of states that are known of hidden ones."),
+            click.option(
+                "--set", "sets", multiple=True, metavar="LABEL=A,B", help="A label that means one of several states."
+            ),
+            click.option(
+                "--covariate",
+                "covariates",
+                multiple=True,
+                metavar="COLUMN",
+                help="Column that rates may depend on; can be repeated.",
+            ),
             click.option("--missing", multiple=True, metavar="WORD", help="A word that stands for a missing value."),
         ]
     ):
@@ -56,7 +69,11 @@ def column_options(command: Command) -> Command:
     return command
 
 
-ASKED = ("id", "time", "value", "group", "weight", "kind", "missing")
+MUST = ("id", "time", "value")
+MAY = ("group", "weight", "start", "end", "kind", "true_state")
+ASKED = (*MUST, *MAY, "sets", "covariates", "missing")
+# Names by which a column is taken for how rows were seen, if that is what its words say.
+KINDS = ("kind", "kinds", "obstype")
 
 
 def take_asked(options: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +88,8 @@ def read_table(
     from ..data.files import read_header, read_panel
 
     say.note(f"reading {path}")
-    columns = find_columns(read_header(path), asked, known or {})
+    header = read_header(path)
+    columns = find_columns(header, asked, known or {}, _kinds(path, header))
     for guess in columns.guessed:
         say.note(f"guessed: {guess}")
     missing = list(asked["missing"]) or None
@@ -80,23 +98,58 @@ def read_table(
     return panel, columns
 
 
-def find_columns(header: Sequence[str], asked: Mapping[str, Any], known: Mapping[str, Any]) -> Columns:
-    """Roles of columns: asked for, known, or guessed where there is no doubt."""
-    roles: dict[str, Any] = {name: asked[name] for name in ("group", "weight", "kind") if asked[name] is not None}
+def find_columns(
+    header: Sequence[str], asked: Mapping[str, Any], known: Mapping[str, Any], kinds: str | None = None
+) -> Columns:
+    """Roles of columns: asked for, known, or guessed where there is no doubt; `kinds` tells how rows were seen."""
+    roles: dict[str, Any] = {}
     guessed: list[str] = []
+    for role in MAY:
+        column = asked.get(role) or (known.get(role) if known.get(role) in header else None)
+        if column is not None:
+            roles[role] = column
+    if "kind" not in roles and kinds is not None:
+        roles["kind"] = kinds
+        guessed.append(f"--kind {kinds}")
+    covariates = list(asked.get("covariates") or ()) or list(known.get("covariates", ()))
+    if covariates:
+        roles["covariates"] = covariates
+    sets = dict(map(_read_set, asked.get("sets") or ())) or known.get("sets")
+    if sets:
+        roles["sets"] = sets
     for role in ("id", "time"):
         roles[role] = asked[role] or (known.get(role) if known.get(role) in header else None)
     roles["value"] = list(asked["value"]) or [name for name in known.get("value", ()) if name in header]
-    for role in ("id", "time", "value"):
+    for role in MUST:
         if roles[role]:
             continue
-        taken = {x for value in roles.values() if value for x in ([value] if isinstance(value, str) else value)}
+        named = [value for name, value in roles.items() if value and name != "sets"]
+        taken = {x for value in named for x in ([value] if isinstance(value, str) else value)}
         found = _guess(role, [name for name in header if name not in taken])
         roles[role] = [found] if role == "value" else found
         guessed.append(f"--{role} {found}")
     if len(roles["value"]) == 1:
         roles["value"] = roles["value"][0]
     return Columns(roles, guessed)
+
+
+def _kinds(path: str, header: Sequence[str]) -> str | None:
+    """The column that tells how rows were seen, if one has such a name and such words."""
+    from ..data.files import words_of
+    from ..kinds import NAMES
+
+    words = {"", *NAMES[:3], "1", "2", "3"}
+    named = [name for name in header if name.strip().lower() in KINDS]
+    return next((name for name in named if words_of(path, name, len(words)) <= words), None)
+
+
+def _read_set(given: str) -> tuple[str, list[str]]:
+    """A label and the states that it may mean, of "label=state,state"."""
+    label, _, states = given.partition("=")
+    listed = [state.strip() for state in states.split(",") if state.strip()]
+    if not label.strip() or len(listed) < 2:
+        raise ValueError(f"--set must be LABEL=A,B with two states or more, got {given!r}.")
+    return label.strip(), listed
 
 
 def _guess(role: str, free: list[str]) -> str:
@@ -119,9 +172,15 @@ def fitted_columns(model: Path) -> dict[str, Any]:
 
     try:
         columns = json.loads((model.parent / "run.json").read_text("utf-8"))["columns"]
-        roles = {name: columns[name] for name in ("id", "time") if isinstance(columns.get(name), str)}
         values = columns["value"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return {}
-    listed = [values] if isinstance(values, str) else values
-    return roles | {"value": listed} if isinstance(listed, list) else roles
+    roles = {name: columns[name] for name in ("id", "time", *MAY) if isinstance(columns.get(name), str)}
+    roles |= {"value": [values] if isinstance(values, str) else values, "covariates": columns.get("covariates", ())}
+    if isinstance(columns.get("sets"), dict):
+        roles["sets"] = columns["sets"]
+    return {name: x for name, x in roles.items() if isinstance(x, str | dict) or _are_names(x)}
+
+
+def _are_names(x: Any) -> bool:
+    return isinstance(x, list) and all(isinstance(name, str) for name in x)

@@ -11,6 +11,7 @@ from .columns import column_options, read_table, take_asked
 from .ending import spoken
 from .files import Clock, check_free, make_folder, peak_memory, write_csv, write_run, write_trajectories
 from .models import make_model, model_options
+from .sureness import dwell_interval, to_record
 
 if TYPE_CHECKING:
     from .say import Say
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 @column_options
 @model_options
 @click.option("--hold-out", type=float, help="Share of values to test on.")
+@click.option(
+    "--refits",
+    type=click.IntRange(0),
+    help="Refits behind the intervals of dwell times; by default 100 if a report is written of at most 5,000 rows.",
+)
 @click.option("--out", type=click.Path(), help="Folder to write into; by default the file's name and -fit.")
 @click.option(
     "--format", "file_format", type=click.Choice(["csv", "parquet"]), default="csv", help="Of the trajectories."
@@ -30,10 +36,10 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @spoken
 def fit(
-    say: Say, file: str, hold_out: float | None, out: str | None, file_format: str, title: str | None, no_report: bool,
-    force: bool, **options: Any,
+    say: Say, file: str, hold_out: float | None, refits: int | None, out: str | None, file_format: str,
+    title: str | None, no_report: bool, force: bool, **options: Any,
 ) -> None:  # fmt: skip
-    r"""Fit a model to a table.
+    """Fit a model to a table.
 
     Columns, the family of the values and the number of states are guessed where that is safe, and what was guessed is
     said. Writes model.jm, trajectories.csv, states.csv, report.html and run.json into a folder.
@@ -61,17 +67,23 @@ def fit(
         say.note(f"testing on {100 * hold_out:g} % of the values, held out")
         with clock.part("hold out"):
             held, verdict = _test(model, panel, hold_out, options["seed"])
+    with clock.part("refits"):
+        wanted = 0 if refits is None and no_report else refits
+        sure = dwell_interval(say, model, panel, wanted, options["jobs"], options["seed"])
+    summary = model.summary_columns()
+    if sure is not None:
+        summary |= {"dwell_low": sure.low.values.ravel(), "dwell_high": sure.high.values.ravel()}
     make_folder(folder)
     with clock.part("write"):
         model.save(folder / "model.jm")
         write_trajectories(folder / names[1], model.trajectories_)
-        write_csv(folder / "states.csv", model.summary_columns())
-        written = names if no_report or _write_report(say, model, panel, folder, held, title) else names[:-1]
-    summary = model.summary_columns()
+        write_csv(folder / "states.csv", summary)
+        written = names if no_report or _write_report(say, model, panel, folder, held, sure, title) else names[:-1]
     write_run(
         folder / "run.json", file, columns.roles, clock,
         guessed=[*columns.guessed, *guessed], model=_describe(model), seed=options["seed"], held_out=held or None,
-        verdict=verdict, warnings=say.warnings, files=written, peak_memory_mb=peak_memory(),
+        dwell_interval=to_record(sure), verdict=verdict, warnings=say.warnings, files=written,
+        peak_memory_mb=peak_memory(),
     )  # fmt: skip
     shown = {name: column for name, column in summary.items() if name != "note"}
     say.table(f"{type(model).__name__} of {Path(file).name}: {len(model.states_)} states", shown)
@@ -121,7 +133,9 @@ def _test(model: Any, panel: Any, share: float, seed: int) -> tuple[dict[str, fl
     return {key: errors[key] for key in [*first, *(key for key in errors if key not in first)]}, found.verdict
 
 
-def _write_report(say: Say, model: Any, panel: Any, folder: Path, held: dict[str, float], title: str | None) -> bool:
+def _write_report(
+    say: Say, model: Any, panel: Any, folder: Path, held: dict[str, float], sure: Any, title: str | None
+) -> bool:
     """Write the report, where what it needs is there."""
     try:
         from ..report import write_report
@@ -131,7 +145,10 @@ def _write_report(say: Say, model: Any, panel: Any, folder: Path, held: dict[str
     from ..errors import MissingExtraError
 
     try:
-        write_report(model, panel, folder / "report.html", held_out=held or None, title=title, warnings=say.warnings)
+        write_report(
+            model, panel, folder / "report.html",
+            held_out=held or None, dwell_interval=sure, title=title, warnings=say.warnings,
+        )  # fmt: skip
     except MissingExtraError as error:
         say.note(f"no report.html: {error}")
         return False

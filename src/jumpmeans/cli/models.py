@@ -57,6 +57,11 @@ def make_model(
     if jobs is not None:
         options["engine"] = Threads(jobs)
     direct = shows_states(family)
+    if direct and allowed is None and not absorbing and "structure" not in options:
+        absorbing = tuple(map(str, entered_and_never_left(panel)))
+        for state in absorbing:
+            say.note(f"guessed: --absorbing {state} (its rows are entries, and no row follows them)")
+            guessed.append(f"--absorbing {state}")
     if allowed is not None or absorbing:
         labels = panel.labels(0).tolist() if direct else list(range(n_states or 0))
         labels = options.get("states", labels)
@@ -80,6 +85,23 @@ def choose_families(panel: Panel, asked: tuple[str, ...], n_states: int | None) 
         return list(asked), []
     guesses = guess_families(panel, n_states)
     return [guess.family for guess in guesses], [f"--emission {guess.family} ({guess.why})" for guess in guesses]
+
+
+def entered_and_never_left(panel: Panel) -> list[Any]:
+    """Labels that are only ever seen as an entry, at the end of a sequence: deaths, most likely."""
+    import numpy as np
+
+    from ..kinds import ENTRY
+
+    if panel.kinds is None:
+        return []
+    last = np.zeros(panel.n_observations, bool)
+    last[panel.offsets[1:] - 1] = True
+    ending = last & (panel.kinds == ENTRY)
+    codes = panel.values[:, 0]
+    return [
+        label for k, label in enumerate(panel.labels(0).tolist()) if np.any(codes == k) and ending[codes == k].all()
+    ]
 
 
 def _number_of_states(states: str) -> int | None:

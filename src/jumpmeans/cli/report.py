@@ -11,6 +11,7 @@ import click
 from .columns import column_options, fitted_columns, read_table, take_asked
 from .ending import spoken
 from .files import check_free, checksum, find_model
+from .sureness import from_record
 
 if TYPE_CHECKING:
     from .say import Say
@@ -47,7 +48,10 @@ def report(
         from ..report import write_report
     except ImportError as error:
         raise MissingExtraError(f"a report needs more than is installed: {error}") from None
-    write_report(model, panel, target, held_out=run.get("held_out"), title=title, warnings=run.get("warnings", ()))
+    write_report(
+        model, panel, target, held_out=run.get("held_out"), title=title, warnings=run.get("warnings", ()),
+        dwell_interval=from_record(run.get("dwell_interval"), model),
+    )  # fmt: skip
     say.tell(f"{target}")
     say.result({"report": str(target)})
 

@@ -40,7 +40,7 @@ def watch(
     say: Say, model: str, id: str | None, time: str | None, value: tuple[str, ...], every: bool,
     least_margin: float | None, hold: float | None,
 ) -> None:  # fmt: skip
-    r"""Read observations from standard input and tell each change of state at once.
+    """Read observations from standard input and tell each change of state at once.
 
     Lines are CSV below a header, or JSON objects, with an id, a time and a value. Each change is one JSON line: id,
     time, state, the state before, since when, and the margin. A line that cannot be read is told on standard error and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -18,19 +19,26 @@ from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
-from ..fit.ascent import Climb, Task, climb, opened, warn_if_endless
+from ..fit.advice import warn_of_ends, warn_of_times
+from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless
 from ..fit.information import observed_information
-from ..fit.setup import check_distinct, constrain, states_and_emission, typical_gap
+from ..fit.setup import are_distinct, check_distinct, constrain, start_panel, states_and_emission, typical_gap
 from ..fit.start import given_process, named_emission, start_emission
 from ..history import History
-from ..model.constraints import split
+from ..model.constraints import Constraints, split
+from ..model.dependence import Laid, depend, lay_out
+from ..model.effects import Effects
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
 from ..options import Rule, check_options, count, families, flag, instance, none, number, seed, state_labels
-from ..passes import Sequences
+from ..passes import NoPathError, Sequences
 from ..stored import stored
 from .sureness import Sureness
+
+WHY = "the allowed moves"
+# Of what a sample says of the emission, so much is given to all states alike before other rows are looked at.
+DOUBT = 1e-3
 
 
 @stored
@@ -57,7 +65,7 @@ class EM(ReadOut):
         Where to start: a process, or anything with `process_` such as a fitted `JumpMeans`. Families and labels are
         then its own. By default all moves are equally likely, rates are 1 / the median gap, and hidden states
         start from a clustering of the observations; every second further start, from nearly equal states.
-    engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
     n_init : int
         Number of starts, of which the highest likelihood wins; 1 is enough for directly observed states.
     max_iter, tol : int, float
@@ -91,6 +99,8 @@ class EM(ReadOut):
 
     Spreads are kept above 5 % of the column's noise, taken from successive differences: without
     a bound, a state that shrinks onto one reading has infinite likelihood.
+
+    Panels of more than 100,000 rows are started on a sample of 25,000; all steps that count go over all rows.
 
     The likelihood may rise without end with a rate: a state never seen twice in a row may be left at any
     speed. The fit then ends with a warning that names the state.
@@ -152,36 +162,69 @@ class EM(ReadOut):
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
         panel = as_panel(panel)
-        rng = np.random.default_rng(self.random_state)
         given = None if self.start is None else given_process(self.start, self.n_states)
         if given is not None:
             labels, blank = given.states, given.emission.with_pseudo_count(0.0)
         else:
             labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
+        constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         x = blank.encode(panel)
-        if given is None:
-            check_distinct(panel, blank, x)
-        constraints, blank = constrain(self.structure, labels, blank, panel)
-        moves = constraints.moves
-        task = Task.of(Sequences.of(get_engine(self.engine), panel, x, labels), constraints, blank, x, panel)
-        climbs = []
-        for k in range(1 if given is not None or blank.is_direct else self.n_init):
-            if given is not None:
-                start = opened(replace(given, emission=blank), constraints, typical_gap(panel))
-            else:
-                emission = hidden_start(
-                    blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None
-                )
-                emission = named_emission(emission, x, panel, labels)
-                rates, P = np.asarray(moves.any(axis=1) / typical_gap(panel)), uniform_rows(moves)
-                if constraints.binds:
-                    rates, P = split(constraints.imposed(rates[:, None] * P), P)
-                start = Process(rates, P, constraints.initial, emission, labels)  # type: ignore[arg-type]
-            with explained(panel, "the allowed moves"):
-                climbs.append(climb(task, start, self.max_iter, self.tol, self.accelerate))
+        warn_of_ends(panel, blank.states_seen(x), labels, constraints.moves)
+        warn_of_times(panel, blank.states_seen(x))
+        laid = depend(self.structure, panel, labels, constraints)
+        effects = laid.effects
+        task = self._task(laid, constraints, blank, x, panel, labels)
+        few = start_panel(panel, constraints) if given is None else panel
+        own = x if few is panel else blank.encode(few)
+        run = None
+        if given is not None:
+            starts = [opened(with_effects(given, effects, blank), constraints, typical_gap(panel))]
+        elif few is panel or not are_distinct(blank, own):
+            starts = self._starts(panel, x, blank, constraints, labels, effects)
+        else:
+            seen = lay_out(effects, few)
+            sample = self._task(seen, constraints, blank, own, few, labels)
+            with explained(seen.panel, WHY):
+                found = self._best_climb(sample, self._starts(few, own, blank, constraints, labels, effects)).end
+            wide = own if seen.panel is few else blank.encode(seen.panel)
+            start = opened(loosened(found, sample, wide, seen.panel), constraints, typical_gap(few))
+            # what the sample does not show may be impossible under what it says: then all rows are started from
+            with suppress(NoPathError):
+                run = self._best_climb(task, [start])
+            starts = [] if run else self._starts(panel, x, blank, constraints, labels, effects)
+        with explained(laid.panel, WHY):
+            run = run or self._best_climb(task, starts)
         with all_at_once(self) as new:
-            new._publish(panel, max(climbs, key=lambda run: run.end.log_lik), labels, task.shortest_gap)
+            new._publish(panel, run, labels, task.shortest_gap)
         return self
+
+    def _starts(
+        self,
+        panel: Panel,
+        x: Floats,
+        blank: Record,
+        constraints: Constraints,
+        labels: NDArray[Any],
+        effects: Effects | None,
+    ) -> list[Process]:
+        """Processes to start from."""
+        check_distinct(panel, blank, x)
+        rng = np.random.default_rng(self.random_state)
+        moves = constraints.moves
+        rates, P = np.asarray(moves.any(axis=1) / typical_gap(panel)), uniform_rows(moves)
+        if constraints.binds:
+            rates, P = split(constraints.imposed(rates[:, None] * P), P)
+        found = []
+        for k in range(1 if blank.is_direct else self.n_init):
+            emission = hidden_start(blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None)
+            emission = named_emission(emission, x, panel, labels)
+            found.append(Process(rates, P, constraints.initial, emission, labels, effects))  # type: ignore[arg-type]
+        return found
+
+    def _best_climb(self, task: Task, starts: list[Process]) -> Climb:
+        """The climb that ends highest."""
+        climbs = [climb(task, start, self.max_iter, self.tol, self.accelerate) for start in starts]
+        return max(climbs, key=lambda run: run.end.log_lik)
 
     def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float) -> None:
         process, expected = run.end.process, run.end.expected
@@ -192,7 +235,7 @@ class EM(ReadOut):
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
-        self.process_, self.states_ = process, process.states
+        self.process_, self.states_, self._seen_ = process, process.states, panel
         self._occupancy_ = Occupancy.of(panel, time, visits)
         self._last_value_ = check_at_fit(self, panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
@@ -237,11 +280,19 @@ class EM(ReadOut):
         emission = process.emission.with_pseudo_count(0.0)
         x = emission.encode(panel)
         constraints = (self.structure or Structure()).constraints(process.states)
-        sequences = Sequences.of(get_engine(self.engine), panel, x, process.states)
-        task = Task.of(sequences, constraints, emission, x, panel)
-        with explained(panel, "the fitted process"):
+        laid = lay_out(process.effects, panel)
+        task = self._task(laid, constraints, emission, x, panel, process.states)
+        with explained(laid.panel, "the fitted process"):
             found = observed_information(task, replace(process, emission=emission))
         return Sureness(self, found)
+
+    def _task(
+        self, laid: Laid, constraints: Constraints, blank: Record, x: Floats, panel: Panel, labels: NDArray[Any]
+    ) -> Task:
+        """The likelihood of a panel whose encoded values are x (n, D), as its rates are to be seen."""
+        wide = x if laid.panel is panel else blank.encode(laid.panel)
+        sequences = Sequences.of(get_engine(self.engine), laid.panel, wide, labels, laid.z)
+        return Task.of(sequences, constraints, blank, x, panel)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         # with a structure, states have a meaning of their own, and their order is kept
@@ -252,6 +303,21 @@ class EM(ReadOut):
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
+
+
+def with_effects(process: Process, effects: Effects | None, emission: Record) -> Process:
+    """A process to start from, its rates as those of a panel depend on covariates; its own effects where they fit.
+
+    The baseline goes with the centres: it is the process at the mean covariates of this panel.
+    """
+    old = process.effects
+    if effects is None or old is None or old.names != effects.names or not np.array_equal(old.number, effects.number):
+        return replace(process, emission=emission, effects=effects)
+    shifted = process.rate_matrices((effects.centres - old.centres)[None])[0]
+    np.fill_diagonal(shifted, 0.0)
+    rates, P = split(shifted, process.transition_probs)
+    moved = replace(effects, coefs=old.coefs)
+    return replace(process, rates=rates, transition_probs=P, emission=emission, effects=moved)
 
 
 def hidden_start(
@@ -266,3 +332,11 @@ def hidden_start(
         nearest = emission.cost(x, emission.auto_weights(x, panel)).argmin(axis=1)
         stats = emission.stats(x, nearest, weights)
     return emission.with_scales(stats).with_pseudo_count(0.0)
+
+
+def loosened(point: Point, task: Task, x: Floats, panel: Panel) -> Process:
+    """The process that a sample led to, with an emission that rules nothing out: EM cannot raise a zero."""
+    process = point.process
+    posterior = (1.0 - DOUBT) * task.sequences.smooth(process)[0] + DOUBT / len(process.rates)
+    stats = process.emission.soft_stats(x, posterior * np.repeat(panel.weights, panel.lengths)[:, None])
+    return replace(process, emission=process.emission.update(stats).with_scales(stats, 0.0, task.floors))

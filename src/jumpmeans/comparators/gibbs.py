@@ -16,6 +16,7 @@ from ..emissions.priors import ColumnPrior, draw_rows
 from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.read_out import all_at_once, as_panel, explained
+from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.setup import constrain, states_and_emission, typical_gap
 from ..fit.start import named_emission, start_emission
 from ..history import History
@@ -67,7 +68,7 @@ class Gibbs(SampledReadOut):
     init : "data" or "noise"
         Emission at the start: from a clustering of the observations, or nearly equal states. The rates start at
         one jump per typical gap, P and π uniform, and possible jumps at the observation times.
-    engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
         The number of threads never changes a draw.
     random_state : int, Generator or None
 
@@ -160,6 +161,8 @@ class Gibbs(SampledReadOut):
         labels, blank = states_and_emission(wide, self.emission, self.n_states, self.states, "auto")
         constraints, blank = constrain(self.structure, labels, blank, wide)
         block = Block.of(wide, blank.encode(wide), labels)
+        warn_of_ends(wide, blank.states_seen(block.x), labels, constraints.moves)
+        warn_of_times(wide, blank.states_seen(block.x))
         sequences = Sequences.hold(get_engine(self.engine), block)
         gap = typical_gap(wide)
         priors = Priors(
@@ -182,7 +185,7 @@ class Gibbs(SampledReadOut):
             orders = new._publish_samples(draws, labels, constraints.binds, panel.known is not None)
             dwells = sequences.fetch_paths(chains[0].paths)
             dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
-            new.trajectories_ = publish_first(panel, dwells, copies, labels)
+            new.trajectories_, new._seen_ = publish_first(panel, dwells, copies, labels), panel
         return self
 
     def _run(self, priors: Priors, chains: list[Chain]) -> list[Draw]:

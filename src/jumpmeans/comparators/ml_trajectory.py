@@ -131,7 +131,7 @@ class MLTrajectory(ReadOut):
     }
 
     # tables that follow from the process: made again, not stored
-    derived: ClassVar[tuple[str, ...]] = ("_chains_", "_direct_")
+    derived: ClassVar[tuple[str, ...]] = ("_seen_", "_chains_", "_direct_")
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class MLTrajectory(ReadOut):
             new.process_, new.states_ = process, process.states
             new.cycle_gain_, new.max_jumps_per_gap_, new.epsilon_ = cycle_gain, most, epsilon
             new._tabulate()
-            new.trajectories_ = new.decode(panel)
+            new.trajectories_, new._seen_ = new.decode(panel), panel
         return self
 
     def _tabulate(self) -> None:

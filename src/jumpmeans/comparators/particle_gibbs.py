@@ -56,7 +56,7 @@ class ParticleGibbs(SampledReadOut):
     prior_time : float or "auto"
         γ: time added to each state before its rates are drawn, in the unit of the panel; auto: drawn under a gamma
         prior whose mean is the median gap, so that the unit of time does not matter.
-    engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
         For read-outs; the chain itself is sequential.
     random_state : int, Generator or None
 
@@ -161,7 +161,7 @@ class ParticleGibbs(SampledReadOut):
         self.states_ = self.process_.states
         dwells = chain.paths.to_dwells()
         dwells = dwells._replace(states=np.argsort(order).astype(np.int32)[dwells.states])
-        self.trajectories_ = publish_first(panel, dwells, copies, self.states_)
+        self.trajectories_, self._seen_ = publish_first(panel, dwells, copies, self.states_), panel
 
     def _start(self, panel: Panel) -> ParticleChain:
         """A chain whose states are the symbols, or quarters of the values."""

@@ -22,6 +22,8 @@ from ..options import choice
 FLAT = 1e-6
 # A process from which the likelihood could still rise by more than this is not at its maximum.
 RISE = 0.05
+# Two answers that differ by less than this share of themselves differ by rounding: no slope.
+ROUNDING = 8 * np.finfo(float).eps
 SCALES = choice("log", "logit", "plain")
 # What a scale does to an answer, back again, and its slope.
 ON: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
@@ -117,12 +119,14 @@ class Sureness:
         for i, width in enumerate(steps.tolist()):
             step = np.zeros(len(steps))
             step[i] = width
+            there, back = at(step), at(-step)
             with np.errstate(invalid="ignore"):
-                slopes.append((at(step) - at(-step)) / (2.0 * width))
+                rise = there - back  # not a number where an answer is infinite and stays so
+                moved = (np.abs(rise) > ROUNDING * np.maximum(np.abs(there), np.abs(back))) | np.isinf(rise)
+            slopes.append(np.where(moved, rise / (2.0 * width), 0.0))
         told = ask(self.model)
         gradient = np.array(slopes).reshape(len(steps), *np.shape(numbers(told)))
-        # an infinite answer that stays infinite has no slope
-        return told, np.sqrt(self._variance(np.where(np.isnan(gradient), 0.0, gradient)))
+        return told, np.sqrt(self._variance(gradient))
 
     def standard_error(self, answer: Callable[[Any], Any]) -> Any:
         """Standard error of an answer, in its form, by the delta method; `answer` as in `interval`."""

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import PanelError, first_few, nearest, shorten
 from .clock import Clock, encode_times
 from .columns import all_integers, read_keys, read_numbers, read_values
+from .covariates import covariate_names, read_covariates
 from .frames import BACKENDS
 from .known import check_sets, read_kinds, read_known
 from .layout import Layout
@@ -20,7 +21,7 @@ from .times import read_times
 class Columns(NamedTuple):
     """What a panel is made of, in the caller's order of rows; weights to end_times are constant within an id.
 
-    sets : {label: states}, what labels among the values and true_states mean.
+    sets : {label: states}, what labels among the values and true_states mean; covariates : {name: column}.
     """
 
     times: Any
@@ -34,6 +35,7 @@ class Columns(NamedTuple):
     kinds: Any = None
     true_states: Any = None
     sets: Any = None
+    covariates: Any = None
 
 
 class Roles(NamedTuple):
@@ -49,9 +51,10 @@ class Roles(NamedTuple):
     kind: str | None = None
     true_state: str | None = None
     sets: Mapping[Any, Any] | None = None
+    covariates: tuple[str, ...] = ()
 
     @classmethod
-    def named(cls, *, value: Any = "value", **roles: Any) -> Roles:
+    def named(cls, *, value: Any = "value", covariates: Any = None, **roles: Any) -> Roles:
         """Roles with names that are strings, and at least one column of values."""
         for role, name in roles.items():
             if role == "sets":
@@ -63,12 +66,13 @@ class Roles(NamedTuple):
             raise PanelError(f"value must be the name of a column or a list of names, got {value!r}.")
         if not values:
             raise PanelError("value must name at least one column, got an empty list.")
-        return cls(value=values, **roles)
+        return cls(value=values, covariates=covariate_names(covariates), **roles)
 
     def names(self) -> list[str]:
         """The names in use, each once."""
         optional = (self.weight, self.group, self.start, self.end, self.kind, self.true_state)
-        return list(dict.fromkeys([self.id, self.time, *self.value, *(name for name in optional if name is not None)]))
+        used = (name for name in optional if name is not None)
+        return list(dict.fromkeys([self.id, self.time, *self.value, *used, *self.covariates]))
 
     def check(self, known: Sequence[Any]) -> None:
         """Every name must be that of one column."""
@@ -96,6 +100,7 @@ class Roles(NamedTuple):
             kinds=column(self.kind),
             true_states=column(self.true_state),
             sets=self.sets,
+            covariates={name: table[name] for name in self.covariates},
         )
 
 
@@ -144,6 +149,7 @@ def build(columns: Columns) -> dict[str, Any]:
         "kinds": None if columns.kinds is None else read_kinds(columns.kinds)[rows],
         "known": None if known is None else known[rows],
         "state_sets": state_sets,
+        "covariates": read_covariates(columns.covariates, layout),
     }
     if columns.weights is not None:
         fields["weights"] = layout.per_sequence(read_numbers(columns.weights, "weights"), "weights")
@@ -158,7 +164,7 @@ def build(columns: Columns) -> dict[str, Any]:
 
 
 def _check_sizes(columns: Columns) -> None:
-    optional = {name: x for name, x in zip(columns._fields[4:-1], columns[4:-1], strict=True) if x is not None}
+    optional = {name: x for name, x in zip(columns._fields[4:-2], columns[4:-2], strict=True) if x is not None}
     given = {"ids": columns.ids, "times": columns.times} | optional
     sizes = set(map(len, columns.values))
     for name, x in given.items():

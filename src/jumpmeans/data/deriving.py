@@ -47,6 +47,21 @@ def head(panel: Panel, n: int) -> Panel:
     return dataclasses.replace(panel, **taken, end_times=np.where(lengths < panel.lengths, last, panel.end_times))
 
 
+def pieces(panel: Panel, n: int) -> Panel:
+    """Panel of sequences of at most n rows: longer ones are cut, and what lay between two pieces is left out."""
+    counts = -(-panel.lengths // n)
+    whole = np.repeat(np.arange(panel.n_sequences), counts)
+    place = n * (np.arange(len(whole)) - np.repeat(np.cumsum(counts) - counts, counts))
+    lengths = np.minimum(panel.lengths[whole] - place, n)
+    taken = _take(panel, panel.offsets[:-1][whole] + place, lengths)
+    edges, times = taken["offsets"], taken["times"]
+    first, last = place == 0, place + lengths == panel.lengths[whole]
+    own = {name: x[whole] for name in PER_SEQUENCE if (x := getattr(panel, name)) is not None}
+    own["start_times"] = np.where(first, own["start_times"], times[edges[:-1]])
+    own["end_times"] = np.where(last, own["end_times"], times[edges[1:] - 1])
+    return dataclasses.replace(panel, **taken, **own)
+
+
 def from_first_seen(panel: Panel) -> tuple[Panel, Bools]:
     """Panel of the rows from the first of each sequence that tells anything, where its window then begins.
 
@@ -89,6 +104,8 @@ def _take(panel: Panel, first: Ints, lengths: Ints) -> dict[str, Any]:
     rows = np.arange(offsets[-1])
     source = rows + np.repeat(first - offsets[:-1], lengths)
     taken = {name: x[source] for name in PER_ROW if (x := getattr(panel, name)) is not None}
+    if panel.covariates is not None:
+        taken["covariates"] = panel.covariates.take(source)
     return taken | {"offsets": offsets, "rows": rows}
 
 
@@ -148,6 +165,10 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
     if panel.known is not None:
         more["known"] = np.full(len(kept), -1)
         more["known"][~added] = panel.known[kept[~added]]
+    if panel.covariates is not None:
+        # those of the row before; ahead of the first row, its own
+        last = np.maximum.accumulate(np.where(added, -1, kept))
+        more["covariates"] = panel.covariates.take(np.maximum(last, panel.offsets[:-1][sequence[kept]]))
     if panel.kinds is not None:
         kinds = np.append(panel.kinds, SNAPSHOT)
         # a window that begins earlier is not one in which the first state held

@@ -7,6 +7,7 @@ import dataclasses
 import gzip
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from io import StringIO
 from itertools import islice
 from operator import itemgetter
@@ -44,7 +45,7 @@ def read_panel(
         What stands for a missing value in a text file besides an empty field, for example ``["NA"]``. Left out,
         NA, None, null and the like are refused where all other fields of a column of values are numbers (NaN is
         a missing number).
-    columns : id, time, value, weight, group, start, end, kind, true_state, sets
+    columns : id, time, value, weight, group, start, end, kind, true_state, sets, covariates
         As in `Panel.from_frame`.
 
     Returns
@@ -103,6 +104,26 @@ def read_header(path: str | PathLike[str]) -> list[str]:
         raise PanelError(f"{str(path)!r} must have a header and at least one row, but has no header.") from None
 
 
+def words_of(path: str | PathLike[str], column: str, most: int) -> set[str]:
+    """Distinct fields of a column as text, empty where one is missing; no more are looked for than `most` and one."""
+    path = Path(path)
+    delimiter = _find_delimiter(path)
+    if delimiter is None:
+        return {
+            "" if x is None else str(x) for x in _read_parquet(path).column(column).unique()[: most + 1].to_pylist()
+        }
+    reader = csv.reader(StringIO(_decode(path, _unpack(path)), newline=""), delimiter=delimiter, strict=True)
+    place = list(map(unshielded, next(line for line in reader if line))).index(column)
+    found: set[str] = set()
+    with suppress(csv.Error):  # a table that is none is told of by whoever reads it whole
+        for line in reader:
+            if len(line) > place:
+                found.add(line[place])
+            if len(found) > most:
+                break
+    return found
+
+
 def _find_delimiter(path: Path) -> str | None:
     """What stands between the fields of a text file; None for a Parquet file. Any other is refused."""
     if not path.is_file():
@@ -145,6 +166,8 @@ def _read_text(path: Path, delimiter: str, roles: Roles, missing: Sequence[str] 
             columns[name] = value_column(column, name, decided=True)
         elif name in (*roles.value, roles.true_state):
             columns[name] = value_column(column, name, decided=missing is not None, apart=apart)
+        elif name in roles.covariates and name != roles.weight:
+            columns[name] = value_column(column, name, decided=missing is not None)
         else:
             columns[name] = number_column(column, "weights")
     return columns

@@ -65,7 +65,12 @@ def panel_frame(panel: Panel) -> Any:
         if name in own or name in extra or name in values:
             raise PanelError(f"to_frame() has another column {name!r}; rename that column of values.")
         values[name] = panel.decode_values(panel.values[:, d], d)
-    columns = {name: panel.to_caller_order(x) for name, x in (own | values | extra).items()}
+    beside: dict[str, AnyArray] = {}
+    for name in panel.covariates.names if panel.covariates else ():
+        if name in own or name in extra or name in values:
+            raise PanelError(f"to_frame() has another column {name!r}; rename that covariate.")
+        beside[name] = panel.covariates.column(name)  # type: ignore[union-attr]
+    columns = {name: panel.to_caller_order(x) for name, x in (own | values | extra | beside).items()}
     return make_frame(columns, panel.frame_backend, zone=None if panel.clock is None else panel.clock.zone)
 
 

@@ -17,6 +17,7 @@ from . import deriving
 from .building import Columns, Roles, build, open_frame
 from .clock import Clock, encode_times
 from .columns import read_table
+from .covariates import Covariates, with_covariates
 from .frames import panel_frame
 from .known import Kinds, StateSet, allowed_states, tidy_kinds
 from .layout import Layout
@@ -67,6 +68,8 @@ class Panel:
         Index into `state_sets` of the states that a row is known to be in one of, -1 where nothing is known.
     state_sets : tuple of StateSet
         Name and states of each: those that a label means, or the one that is known.
+    covariates : Covariates or None
+        What rates may depend on, known at every row.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Panel:
     kinds: Kinds | None = None
     known: Ints | None = None
     state_sets: tuple[StateSet, ...] = ()
+    covariates: Covariates | None = None
 
     # ------------------------------------------------------------------ making
 
@@ -112,6 +116,7 @@ class Panel:
         kind: str | None = None,
         true_state: str | None = None,
         sets: Mapping[Any, Sequence[Any]] | None = None,
+        covariates: str | Sequence[str] | None = None,
     ) -> Panel:
         """Panel of a long table: one row per observation.
 
@@ -138,6 +143,10 @@ class Panel:
         sets : dict, optional
             Labels among the values (or true states) that mean one of several states, ``{"alive": ["well", "ill"]}``.
             Their rows have no value, but a state that is known to be one of these.
+        covariates : list of str, optional
+            Columns that rates may depend on (`Structure(covariates=...)`): numbers or categories, of which the first
+            is the one that others are compared with. What a row says holds from it until the next row, before the
+            first row its own; a missing entry is that of the row before it.
 
         Returns
         -------
@@ -168,7 +177,7 @@ class Panel:
         """
         roles = Roles.named(
             id=id, time=time, value=value, weight=weight, group=group, start=start, end=end,
-            kind=kind, true_state=true_state, sets=sets,
+            kind=kind, true_state=true_state, sets=sets, covariates=covariates,
         )  # fmt: skip
         table, backend = open_frame(frame)
         roles.check(table.columns)
@@ -189,6 +198,7 @@ class Panel:
         true_states: Any = None,
         sets: Mapping[Any, Sequence[Any]] | None = None,
         columns: Sequence[str] | None = None,
+        covariates: Mapping[str, Any] | None = None,
     ) -> Panel:
         """Panel of arrays with one entry per observation.
 
@@ -208,6 +218,8 @@ class Panel:
             Labels that mean one of several states, as in `from_frame`.
         columns : sequence of str, length D, optional
             Names of the columns of values; by default 'value', or 'value_0', 'value_1' and so on.
+        covariates : {name: (n,) array_like}, optional
+            What rates may depend on, as in `from_frame`.
 
         Returns
         -------
@@ -224,7 +236,7 @@ class Panel:
         if len(names) != D:
             raise PanelError(f"columns must name the {D} columns of values, got {len(names)} names.")
         return cls(**build(Columns(
-            times, table, ids, names, weights, groups, start_times, end_times, kinds, true_states, sets
+            times, table, ids, names, weights, groups, start_times, end_times, kinds, true_states, sets, covariates
         )))  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -239,7 +251,7 @@ class Panel:
             self._freeze("known", np.int64)
         if self.kinds is not None:
             object.__setattr__(self, "kinds", tidy_kinds(self))
-        for labels in self.categories:
+        for labels in (*self.categories, *(self.covariates.categories if self.covariates else ())):
             if labels is not None:
                 labels.flags.writeable = False
         check_panel(self)
@@ -409,7 +421,8 @@ class Panel:
         pandas, polars or pyarrow table
             Of the kind that the panel was made of, else of the first of these that is installed. Columns id, time
             and the values; weight, group, start, end, kind and true_state where they say anything. The last of these
-            has the labels of sets too: `from_frame` with ``sets=panel.sets`` reads them again.
+            has the labels of sets too: `from_frame` with ``sets=panel.sets`` reads them again. Then the covariates,
+            what was missing of them filled in.
         """
         return panel_frame(self)
 
@@ -471,8 +484,21 @@ class Panel:
         """
         return deriving.blank(self, np.asarray(rows))
 
+    def with_covariates(self, covariates: Mapping[str, Any]) -> Panel:
+        """The same panel with covariates put in, or replaced by others: what if all were of age 60?
+
+        Parameters
+        ----------
+        covariates : {name: value, or (n,) array_like in the caller's order of rows}
+
+        Returns
+        -------
+        Panel
+        """
+        return with_covariates(self, covariates)
+
     def insert_times(self, ids: Any, times: Any) -> tuple[Panel, Ints]:
-        """The panel with rows added at given times, their values missing.
+        """The panel with rows added at given times, their values missing; covariates stay what they are.
 
         A time that is there already is not added again. A time outside the window of its sequence widens it.
 
@@ -546,6 +572,8 @@ class Panel:
                 parts.append(_count(int(np.sum(self.kinds == code)), noun))
         if self.known is not None:
             parts.append(f"{_count(int(np.sum(self.known >= 0)), 'row')} by a set")
+        if self.covariates is not None:
+            parts.append(f"covariates {', '.join(map(repr, self.covariates.names))}")
         return f"Panel({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -188,9 +188,10 @@ class Categorical(LabelColumn):
 
     def _table(self) -> Floats:
         """(N + 1, M) cost of each symbol, and of a missing one, in each state."""
+        table = np.zeros((len(self.symbols) + 1, self.n_states))
         with np.errstate(divide="ignore"):
-            cost = -np.log(self.probs.T)
-        return np.vstack([cost, np.zeros(self.n_states)])
+            np.log(self.probs.T, out=table[:-1])
+        return np.negative(table, out=table)
 
     def cost(self, x: Floats) -> Floats:
         return self._table()[with_missing(x, len(self.symbols))]
@@ -233,7 +234,7 @@ class Categorical(LabelColumn):
         return float(self.pseudo_count * (costs if self.fixed is None else costs[np.isnan(self.fixed.T)]).sum())
 
     def unit_log_density(self, x: Floats) -> Floats:
-        return -self.cost(x)
+        return (-self._table())[with_missing(x, len(self.symbols))]
 
     def parts(self, stats: SymbolCounts) -> list[Part]:
         if self.fixed is None:

@@ -47,7 +47,7 @@ class CentredColumn(Column):
     @classmethod
     @abstractmethod
     def difference(cls) -> float:
-        """Median |difference| of two readings, per unit of their scale."""
+        """Median absolute difference of two readings, per unit of their scale."""
 
     @classmethod
     def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:

@@ -28,6 +28,7 @@ NORMAL_WEIGHT = 8.0
 STARTING_STATES = 4
 # Means of a log-normal column go no higher: beyond, their sums would overflow.
 HIGHEST_LOG = 690.0
+HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
 class Gaussian(MeanColumn):
@@ -95,7 +96,10 @@ class Gaussian(MeanColumn):
 
     def unit_log_density(self, x: Floats) -> Floats:
         z = (x[:, None] - self.mu) / self.sigma
-        out = -0.5 * z * z - np.log(self.sigma / self.unit) - 0.5 * np.log(2.0 * np.pi)
+        out = -0.5 * z
+        out *= z
+        out -= np.log(self.sigma / self.unit)
+        out -= HALF_LOG_2PI
         out[np.isnan(x)] = 0.0
         return out
 
@@ -238,6 +242,6 @@ class Lognormal(Gaussian):
         # dx = x d ln x
         z = (x[:, None] - self.mu) / self.sigma
         jacobian = np.log(self.unit) - x[:, None]
-        out = -0.5 * z * z - np.log(self.sigma) - 0.5 * np.log(2.0 * np.pi) + jacobian
+        out = -0.5 * z * z - np.log(self.sigma) - HALF_LOG_2PI + jacobian
         out[np.isnan(x)] = 0.0
         return out

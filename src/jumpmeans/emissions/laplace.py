@@ -18,7 +18,7 @@ LAPLACE_DIFFERENCE = 1.1461932206205825
 
 
 class Laplace(CentredColumn):
-    """m: d = |x - m|. `medians` (M,) and, for densities, `scales` (M,), the mean absolute deviation."""
+    """m: d = `|x - m|`. `medians` (M,) and, for densities, `scales` (M,), the mean absolute deviation."""
 
     name = "laplace"
 

@@ -238,8 +238,8 @@ class Record(Fields):
 
     def log_units(self, x: Floats) -> Floats:
         """(n,) logarithm of the units of the values present in each row."""
-        units = np.array([column.unit for column in self.columns])
-        if np.all(units == 1.0):
+        units = [column.unit for column in self.columns]
+        if all(unit == 1.0 for unit in units):
             return np.zeros(len(x))
         return np.isfinite(x).astype(np.float64) @ np.log(units)
 

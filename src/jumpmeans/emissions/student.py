@@ -140,7 +140,7 @@ class Student(CentredColumn):
 
 @cache
 def median_difference(df: float) -> float:
-    """Median |difference| of two values of Student's t with `df` degrees of freedom."""
+    """Median absolute difference of two values of Student's t with `df` degrees of freedom."""
     law = law_of_t(df)
 
     def closer(d: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,7 @@ class HeldOnDevice:
             return list(state)
         dwells = self.layout.fetch(state)
         edges = np.cumsum([0, *(block.n_sequences for block in self.blocks)])
-        return [part_of(dwells, int(i), int(j)) for i, j in zip(edges[:-1], edges[1:], strict=True)]
+        return [part_of(dwells, int(i), int(j)) for i, j in pairwise(edges)]
 
     def put(self, states: list[Any]) -> list[Any]:
         """Keep something beside each block, given in their order."""

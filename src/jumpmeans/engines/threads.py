@@ -39,14 +39,17 @@ class HeldHere:
         states = [None] * len(self.blocks) if state is None else state
 
         def one(block: Block, own: Any) -> tuple[Any, Any]:
-            with held_back():
-                return work(block, own, *shared)
+            return work(block, own, *shared)
 
-        if self.jobs == 1:
-            done = list(map(one, self.blocks, states))
-        else:
-            with held_back(), ThreadPoolExecutor(self.jobs) as pool:
-                done = list(pool.map(one, self.blocks, states))
+        with held_back() as take:
+            if self.jobs == 1:
+                done = []
+                for block, own in zip(self.blocks, states, strict=True):
+                    done.append(one(block, own))
+                    take()
+            else:
+                with ThreadPoolExecutor(self.jobs) as pool:
+                    done = list(pool.map(one, self.blocks, states))
         return [new for new, _ in done], [result for _, result in done]
 
     def fetch(self, state: Any) -> list[Any]:

@@ -18,6 +18,8 @@ from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
+    TOL,
+    TOL_AFTER_SAMPLE,
     are_auto,
     barred_first,
     check_distinct,
@@ -29,6 +31,7 @@ from ..fit.setup import (
     one_or_list,
     or_auto,
     sample_panel,
+    start_panel,
     states_and_emission,
     total_weight,
     typical_gap,
@@ -84,9 +87,10 @@ class InfiniteJumpMeans(JumpModel):
     emission_weight, transition_weight : float or "auto"
         ζ (one for each column) and ξ, as in `JumpMeans`; auto for states hidden behind symbols: ζ = 2.
     objective : "corrected", "printed" or "integrated"
-        The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells; as printed in the
-        paper, with K in place of K + ξ_2 and running dwells free; or the supplement's one with the rows integrated
-        out, in which a state pays ξ_2 for every further state that it is followed by (ξ has no part in it).
+        The objective with the term (K + ξ_2) ln((γ + T) / (K + ξ_2)) and a cost of running dwells (derivation, eq. 11);
+        as printed in the paper, with K in place of K + ξ_2 and running dwells free (derivation, eq. 10); or the
+        supplement's one with the rows integrated out, in which a state pays ξ_2 for every further state that it is
+        followed by (ξ has no part in it).
     proposals : "all", "paper", or a list from "pair", "emissions", "dwells", "merge", "drop"
         Changes of the number of states that are tried: what is entered from one state by a jump to another, the rows
         of a state in two clusters, its short dwells, two states as one, a state given up. "paper" is the first alone.
@@ -164,7 +168,7 @@ process_, states_, n_iter_, converged_, history_
         structure: Structure | None = None,
         engine: Any = "threads",
         max_iter: int = 300,
-        tol: float = 1e-9,
+        tol: float | str = "auto",
         random_state: Any = 0,
         jumps_per_gap: int | str = "auto",
         search: str = "exact",
@@ -227,9 +231,10 @@ process_, states_, n_iter_, converged_, history_
                 run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
         names = labels if blank.is_direct else np.arange(M)
-        sequences = self._hold(panel, run.params.emission, names)
+        sequences, few = self._hold(panel, run.params.emission, names), start_panel(panel, model.constraints)
+        sample = None if few is panel else self._hold(few, run.params.emission, names)
         with status("closing steps"):
-            self._publish(panel, sequences, run, model, names, n_states_=M, path_=path)
+            self._publish(panel, sequences, run, model, names, sample, n_states_=M, path_=path)
         return self
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
@@ -300,7 +305,7 @@ process_, states_, n_iter_, converged_, history_
             np.full(M, 1.0 / M),
         )
         with explained(panel, WHY, REMEDY):
-            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, self.tol)
+            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, or_auto(self.tol, TOL))
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
@@ -331,7 +336,9 @@ process_, states_, n_iter_, converged_, history_
             params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
             sequences, timing = self._hold(panel, params.emission), run.timing.restarted()
             with explained(panel, WHY, REMEDY):
-                run = descend(sequences, params, model, self.max_iter, self.tol, timing=timing)
+                run = descend(
+                    sequences, params, model, self.max_iter, or_auto(self.tol, TOL_AFTER_SAMPLE), timing=timing
+                )
         return run, model, path
 
     def _first_params(self, panel: Panel, blank: Record, prices: Prices) -> Params:
@@ -359,7 +366,7 @@ process_, states_, n_iter_, converged_, history_
             1.0 / typical_gap(panel),
             lambda n: model._replace(constraints=every_move(n)),
         )
-        rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, self.tol)
+        rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, or_auto(self.tol, TOL))
         return search_states(Sequences.hold(get_engine(self.engine), block), scene, rules, total_weight(panel))
 
     def _kinds(self) -> tuple[str, ...]:

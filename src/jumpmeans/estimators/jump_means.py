@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,10 +15,13 @@ from ..emissions import Family, Record
 from ..engines import get_engine
 from ..fit.advice import warn_of_ends, warn_of_times
 from ..fit.ascent import opened
-from ..fit.descent import Model, descend
+from ..fit.descent import Descent, Model, descend
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
+    TOL,
+    TOL_AFTER_SAMPLE,
     are_auto,
+    are_distinct,
     barred_first,
     check_distinct,
     constrain,
@@ -26,6 +31,8 @@ from ..fit.setup import (
     make_search,
     one_or_list,
     or_auto,
+    share_of,
+    start_panel,
     states_and_emission,
     typical_gap,
 )
@@ -36,7 +43,7 @@ from ..model.params import Params
 from ..model.process import Process
 from ..model.structure import Structure
 from ..options import Rule, auto, check_options, choice, count, instance, listed, none, price
-from ..passes import Sequences
+from ..passes import NoPathError, Sequences
 from ..progress import status
 from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
@@ -82,14 +89,15 @@ class JumpMeans(JumpModel):
     start : Process or fitted model, optional
         Where to start: a process, or anything with `process_` such as a fitted `EM`. Families and labels are then its
         own, and there is one start.
-    engine : "threads" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
     n_init : int or "auto"
         Number of starts, of which the least objective wins; auto: 1 for directly observed states and for a single
         measured column, else 3.
     init : "data" or "noise"
         Start from a clustering of the observations, or from nearly equal states as in the paper.
-    max_iter, tol : int, float
-        Sweeps at most, and the relative fall of the objective below which a fit has converged.
+    max_iter, tol : int, float or "auto"
+        Sweeps at most, and the relative fall of the objective below which a fit has converged; auto: 1e-9, but 1e-6 on
+        panels of more than 100,000 rows, which start on a sample.
     random_state : int, Generator or None
     jumps_per_gap : int or "auto"
         Candidate jumps between two successive rows; auto: as many as the longest allowed detour needs.
@@ -108,7 +116,7 @@ class JumpMeans(JumpModel):
     trajectories_ : Trajectories
         Best trajectories under the fitted parameters (those of `process_` after closing EM steps, else those of
         the objective); `decode` of the same panel gives the same.
-    objective_, objective_history_ : float, (n_iter_,)
+    objective_, objective_history_ : float, (sweeps,)
         J at the end and after each sweep; never rises.
     cost_, cost_history_ : Cost, list of Cost
         J by its named terms, at the end and after each sweep.
@@ -130,6 +138,9 @@ class JumpMeans(JumpModel):
     -----
     A sequence with one row has no jump and adds to the emission alone. One without any value follows the
     cheapest path through its window and adds its dwells like any other.
+
+    Panels of more than 100,000 rows are started on a sample of 25,000, and so are the closing steps; sweeps and steps
+    over all rows follow. A weight of k is then close to k copies of a sequence, but no longer the same.
 
     Examples
     --------
@@ -167,7 +178,7 @@ class JumpMeans(JumpModel):
         n_init: int | str = "auto",
         init: str = "data",
         max_iter: int = 300,
-        tol: float = 1e-9,
+        tol: float | str = "auto",
         random_state: Any = 0,
         jumps_per_gap: int | str = "auto",
         search: str = "exact",
@@ -252,23 +263,49 @@ class JumpMeans(JumpModel):
         panel = counted(as_panel(panel))
         given = None if self.start is None else given_process(self.start, self.n_states)
         labels, blank = self._blank(panel, given)
-        x = blank.encode(panel)
-        if given is None:
-            check_distinct(panel, blank, x)
         constraints, blank = constrain(self.structure, labels, blank, panel)
-        moves = constraints.moves
-        search = make_search(self.jumps_per_gap, self.search, self.first_dwell, moves)
+        search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
+        x = blank.encode(panel)
         prices = self._prices(panel, blank, x)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         model = Model(prices, constraints, search)
-        sequences = Sequences.of(get_engine(self.engine), panel, x, labels)
-        rng = np.random.default_rng(self.random_state)
-        warn_of_ends(panel, blank.states_seen(x), labels, moves)
+        warn_of_ends(panel, blank.states_seen(x), labels, constraints.moves)
         warn_of_times(panel, blank.states_seen(x))
+        engine = get_engine(self.engine)
+        sequences = Sequences.of(engine, panel, x, labels)
+        few = start_panel(panel, constraints) if given is None else panel
+        run = sample = None
+        own = x if few is panel else blank.encode(few)
+        if few is not panel and are_distinct(blank, own):
+            share = share_of(few, panel)
+            sample = Sequences.of(engine, few, own, labels)
+            less = model._replace(prices=prices._replace(jump_pseudo_count=self._even_jumps(panel, blank, share)))
+            found = self._best_start(few, own, sample, None, blank.with_counts_of(blank, share), less, labels)
+            params = replace(found.params, emission=found.params.emission.with_counts_of(blank, 1.0))
+            # what the sample does not show may be impossible under what it says: then all rows are started from
+            with status("all rows"), suppress(NoPathError):
+                run = descend(
+                    sequences, params, model, self.max_iter, or_auto(self.tol, TOL_AFTER_SAMPLE),
+                    timing=found.timing.restarted(),
+                )  # fmt: skip
+        if run is None:
+            sample, run = None, self._best_start(panel, x, sequences, given, blank, model, labels)
+        with status("closing steps"):
+            self._publish(panel, sequences, run, model, labels, sample)
+        return self
+
+    def _best_start(
+        self, panel: Panel, x: Floats, sequences: Sequences, given: Process | None, blank: Record, model: Model,
+        labels: AnyArray,
+    ) -> Descent:  # fmt: skip
+        """The descent that ends lowest, of those from all starts."""
+        rng = np.random.default_rng(self.random_state)
+        moves = model.constraints.moves
         starts = self._n_starts(blank) if given is None else 1
         runs = []
         for k in range(starts):
             if given is None:
+                check_distinct(panel, blank, x)
                 named = self.states is not None
                 start = Params(
                     np.asarray(moves.any(axis=1)) / typical_gap(panel),
@@ -278,12 +315,10 @@ class JumpMeans(JumpModel):
                     ),
                 )  # fmt: skip
             else:
-                start = self._given_params(given, panel, blank, x, constraints)
+                start = self._given_params(given, panel, blank, x, model.constraints)
             with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):
-                runs.append(descend(sequences, start, model, self.max_iter, self.tol))
-        with status("closing steps"):
-            self._publish(panel, sequences, min(runs, key=lambda run: run.cost.total), model, labels)
-        return self
+                runs.append(descend(sequences, start, model, self.max_iter, or_auto(self.tol, TOL)))
+        return min(runs, key=lambda run: run.cost.total)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         # with a structure, states have a meaning of their own, and their order is kept
@@ -319,16 +354,20 @@ class JumpMeans(JumpModel):
             "prior_dwell_time": or_auto(self.prior_dwell_time, typical_gap(panel)),
         }
 
+    def _even_jumps(self, panel: Panel, blank: Record, share: float = 1.0) -> float:
+        """Pseudo-count of each jump, for a `share` of the panel."""
+        pseudo_count = self.pseudo_count if isinstance(self.pseudo_count, str) else np.ravel(self.pseudo_count)[0]
+        return or_auto(pseudo_count, even_jumps(panel, blank, share))
+
     def _prices(self, panel: Panel, blank: Record, x: Floats) -> Prices:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
         dwells = or_auto(self.prior_dwell_count, 1.0)
-        pseudo_count = self.pseudo_count if isinstance(self.pseudo_count, str) else np.ravel(self.pseudo_count)[0]
         return Prices(
             transition=or_auto(self.transition_weight, 1.0),
             emission=emission_weights(self.emission_weight, blank, x, panel),
             prior_count=dwells,
             prior_time=dwells * or_auto(self.prior_dwell_time, typical_gap(panel)),
-            jump_pseudo_count=or_auto(pseudo_count, even_jumps(panel, blank)),
+            jump_pseudo_count=self._even_jumps(panel, blank),
         )
 
     def _n_starts(self, blank: Record) -> int:

@@ -38,7 +38,7 @@ SHARED: dict[str, Rule] = {
     "transition_weight": weight,
     "emission_weight": zeta | listed(zeta, "a list of them, one for each column"),
     "max_iter": count(),
-    "tol": number(least=0),
+    "tol": auto | number(least=0),
     "jumps_per_gap": auto | count(most=MOST_JUMPS),
     "search": choice("exact", "beam"),
     "first_dwell": choice("complete", "running"),
@@ -73,9 +73,10 @@ class JumpModel(ReadOut):
     _keeps_order: bool = False
 
     def _publish(
-        self, panel: Panel, sequences: Sequences, run: Descent, model: Model, labels: AnyArray, **more: Any
-    ) -> None:
-        """Set everything a user reads, all at once, from the end of the best descent."""
+        self, panel: Panel, sequences: Sequences, run: Descent, model: Model, labels: AnyArray,
+        sample: Sequences | None, **more: Any,
+    ) -> None:  # fmt: skip
+        """Set everything a user reads, all at once, from the end of the best descent; `sample` as of `close`."""
         if not run.converged:
             warnings.warn(
                 f"the objective still falls after {self.max_iter} sweeps (now {run.cost.total:.6g}); "
@@ -91,7 +92,7 @@ class JumpModel(ReadOut):
             run = run._replace(params=run.params.take(order))
         with explained(panel, WHY, REMEDY):
             process, decoder, dwells = close(
-                sequences, run, model, labels, self.refine,
+                sequences, sample, run, model, labels, self.refine,
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
                 ),
@@ -121,6 +122,7 @@ class JumpModel(ReadOut):
                 n_iter_=len(run.history),
                 converged_=run.converged,
                 _decoder_=decoder,
+                _seen_=panel,
                 _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
                 **more,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -179,6 +180,14 @@ def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carr
     windows = panel.end_times - panel.start_times
     t = np.linspace(0.0, float(windows.max()), 11) if times is None else _durations("times", times)
     t = np.unique(t)
+    if t[0] > windows.max():
+        warnings.warn(
+            f"times of prevalence count from the start of each sequence, of which none is followed for longer than "
+            f"{windows.max():.6g}, got {t[0]:.6g} to {t[-1]:.6g}: only those in a state that is never left are still "
+            "observed there. Where these are ages or dates, say how long after the start instead.",
+            UserWarning,
+            stacklevel=3,
+        )
     counts = _observed(panel, codes, known, since, windows, carry & (process.rates == 0), t)
     n = counts.sum(axis=1)
     pi = _start(process.initial_probs, initial, lambda: _first_counts(panel, codes, known, since, M))

@@ -22,12 +22,14 @@ from ..engines import get_engine
 from ..errors import InfeasibleError, PanelError
 from ..fit.publish import publish_trajectories
 from ..history import History
+from ..model.dependence import Laid, lay_out
 from ..model.process import Process
 from ..options import Rule, choice
 from ..passes import Dwells, NoPathError, Sequences
-from ..stored import ModelFields, stored
+from ..stored import stored
 from ..stored.kinds import require, require_floats, require_types
 from .answers import ModelAnswers
+from .pictures import Pictured
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -112,7 +114,7 @@ class Occupancy(NamedTuple):
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
 
 
-class ReadOut(ModelFields, ModelAnswers):
+class ReadOut(Pictured, ModelAnswers):
     """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
     # what a trajectory may be asked to be best by
@@ -211,9 +213,9 @@ class ReadOut(ModelFields, ModelAnswers):
 
     def _dwells(self, panel: Panel, criterion: str) -> Dwells:
         """Trajectories of a panel by a criterion."""
-        sequences = self._sequences(panel)
-        with explained(panel, "the fitted process"):
-            return sequences.fetch(sequences.err_least(self.process_))
+        laid, sequences = self._held_sequences(panel)
+        with explained(laid.panel, "the fitted process"):
+            return own_rows(sequences.fetch(sequences.err_least(self.process_)), laid, panel)
 
     @abstractmethod
     def _row_states(self, panel: Panel) -> Codes:
@@ -229,18 +231,27 @@ class ReadOut(ModelFields, ModelAnswers):
         """How much the fitted panel was in each state, where it is known."""
         return None
 
+    def _held_sequences(self, panel: Panel) -> tuple[Laid, Sequences]:
+        """A panel as the rates of the process are to be seen in it, and as the engine holds it."""
+        laid, process = lay_out(self.process_.effects, panel), self.process_
+        x = process.emission.encode(laid.panel)
+        return laid, Sequences.of(get_engine(self.engine), laid.panel, x, process.states, laid.z)
+
     def _sequences(self, panel: Panel) -> Sequences:
         """A panel as the engine holds it."""
-        return Sequences.of(get_engine(self.engine), panel, self.process_.emission.encode(panel), self.process_.states)
+        return self._held_sequences(panel)[1]
 
     def _posterior(self, panel: Panel) -> Floats:
         """(n, M) posterior state probabilities of every row, in panel order."""
-        with explained(panel, "the fitted process"):
-            return self._sequences(panel).smooth(self.process_)[0]
+        laid, sequences = self._held_sequences(panel)
+        with explained(laid.panel, "the fitted process"):
+            posterior = sequences.smooth(self.process_)[0]
+        return posterior if laid.panel is panel else posterior[laid.rows]
 
     def _log_likelihood(self, panel: Panel, process: Process) -> float:
-        with explained(panel, "the fitted process"):
-            return self._sequences(panel).log_likelihood(process)
+        laid, sequences = self._held_sequences(panel)
+        with explained(laid.panel, "the fitted process"):
+            return sequences.log_likelihood(process)
 
     def _time_unit(self) -> str | None:
         occupancy, trajectories = self._occupancy(), getattr(self, "trajectories_", None)
@@ -350,6 +361,16 @@ class ReadOut(ModelFields, ModelAnswers):
         if check is not None and not check.better:
             columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
         return columns
+
+
+def own_rows(dwells: Dwells, laid: Laid, panel: Panel) -> Dwells:
+    """Dwells of a panel with blank rows added, by the rows of the panel itself."""
+    if laid.panel is panel:
+        return dwells
+    sequence = dwells.sequence
+    first = laid.panel.offsets[sequence] + dwells.rows
+    rows = np.searchsorted(laid.rows, first) - panel.offsets[sequence]
+    return dwells._replace(rows=rows.astype(np.int32))
 
 
 def with_times(panel: Panel, at: Any) -> tuple[Panel, Ints]:

@@ -14,6 +14,7 @@ from ..arrays import AnyArray, Floats, Ints
 from ..chance import as_generator
 from ..data.interval import LEVEL, Interval, asked, numbers
 from ..data.panel import Panel
+from ..engines import get_engine
 from ..errors import first_few
 from ..estimators.read_out import ReadOut, as_panel
 from ..fit.setup import counted
@@ -89,6 +90,7 @@ def bootstrap(
     n: int = 200,
     *,
     groups: Any = None,
+    engine: Any = None,
     n_jobs: int | None = None,
     random_state: Any = 0,
 ) -> Bootstrap:
@@ -105,9 +107,12 @@ def bootstrap(
     groups : (S,) labels, or False, optional
         What is drawn as a whole: sequences that share a label. By default the groups of the panel, where it has any;
         False draws every sequence by itself.
+    engine : "threads" or an engine, optional
+        Where each refit runs; by default where the model did. An engine of your own must be one that can be pickled, or
+        goes with n_jobs=1.
     n_jobs : int, optional
-        Processes to work in, all cores by default; does not change the result. With more than one, the "threads"
-        engine of each has a single thread.
+        Processes to work in, all cores by default; does not change the result. With more than one, a "threads"
+        engine has a single thread in each.
     random_state : int, Generator or None
         Decides what is drawn.
 
@@ -150,10 +155,10 @@ def bootstrap(
     k = int(units.max()) + 1
     draws = rng.multinomial(k, np.full(k, 1.0 / k), size=n)
     seeds = rng.integers(2**31, size=n).tolist()
-    engine = shared_engine(model, n_jobs)
-    tasks = [
-        (model, panel, draw[units], {"random_state": seed} | engine) for draw, seed in zip(draws, seeds, strict=True)
-    ]
+    if engine is not None:
+        get_engine(engine)  # refused now rather than in every refit
+    own = shared_engine(model, n_jobs, engine)
+    tasks = [(model, panel, draw[units], {"random_state": seed} | own) for draw, seed in zip(draws, seeds, strict=True)]
     found: list[Refit] = in_parallel(_refit, tasks, n_jobs, "bootstrap")
     failures = [refit.failure for refit in found if refit.failure]
     if len(failures) == n:
@@ -189,6 +194,7 @@ def _refit(model: Any, panel: Panel, times: Ints, options: dict[str, Any]) -> Re
         warnings.simplefilter("always")
         try:
             again = model._refitted(resampled(panel, times), options)
+            del again._seen_  # a panel for each refit would be kept
         except Exception as failure:  # in whatever way it fails: it is told
             return Refit(None, str(failure), [])
     return Refit(again, "", list(dict.fromkeys(warning.category.__name__ for warning in caught)))

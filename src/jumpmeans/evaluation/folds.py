@@ -99,10 +99,12 @@ def in_parallel(work: Callable[..., Any], tasks: list[tuple[Any, ...]], n_jobs: 
     return [next(stream) for _ in track(len(tasks), title)]
 
 
-def shared_engine(model: Any, n_jobs: int | None) -> dict[str, Any]:
-    """Engine of a model that shares the cores with others; nothing if it need not be changed."""
-    name = getattr(model, "engine", None)
-    return {"engine": Threads(1)} if isinstance(name, str) and name == "threads" and _jobs(n_jobs) > 1 else {}
+def shared_engine(model: Any, n_jobs: int | None, engine: Any = None) -> dict[str, Any]:
+    """Engine of a model that shares the cores with others: as given, else its own; nothing if that stays as it is."""
+    name = getattr(model, "engine", None) if engine is None else engine
+    if isinstance(name, str) and name == "threads" and _jobs(n_jobs) > 1:
+        return {"engine": Threads(1)}
+    return {} if engine is None else {"engine": engine}
 
 
 def _jobs(n_jobs: int | None) -> int:

@@ -63,7 +63,7 @@ def warn_of_times(panel: Panel, x: Floats) -> None:
             "in from_arrays): 'transition' where nothing else happened since the row before, 'entry' where something "
             "may have; as snapshots, rates come out far too high.",
             StructureWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
 
@@ -87,5 +87,5 @@ def warn_of_ends(panel: Panel, x: Floats, labels: AnyArray, moves: Bools) -> Non
             + (f" (nor {names[1:]})" if len(names) > 1 else "")
             + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions.",
             StructureWarning,
-            stacklevel=4,
+            stacklevel=3,
         )

@@ -27,6 +27,7 @@ from ..model.updates import transition_rows
 from ..passes import Expected, NoPathError, Sequences
 from ..progress import track
 from .em_steps import maximise
+from .regression import FEWEST_JUMPS, Loads, by_number
 
 # How many steps a leap remembers.
 MEMORY = 10
@@ -89,13 +90,47 @@ def look(task: Task, process: Process) -> Point:
 def parts_of(process: Process, expected: Expected, constraints: Constraints) -> list[Part]:
     """All that a leap moves, in the order of `rebuild`; columns of other families make plain EM steps."""
     M = len(process.rates)
-    time = np.maximum(np.diag(expected.integrals), 0.0)
-    parts = [Part(constraints.free_rates(process.rate_matrix), constraints.pool_rows(time), True, name="rate")]
+    parts = [
+        Part(constraints.free_rates(process.rate_matrix), constraints.pool(times(process, expected)), True, name="rate")
+    ]
+    if process.effects is not None and expected.depending is not None:
+        parts.append(Part(process.effects.free, _weights(process, expected), False, name="effect"))
     if constraints.initial is None:
         parts.append(Part(process.initial_probs, np.full(M, expected.first.sum()), True, 0, "first state"))
     for column, stats in zip(process.emission.columns, expected.emission, strict=True):
         parts += column.parts(stats)
     return parts
+
+
+def times(process: Process, expected: Expected) -> Floats:
+    """(M, M) expected time in the state that each move leaves, each times its hazard ratio where there is one."""
+    if process.effects is not None and expected.depending is not None:
+        return Loads.of(process.effects, expected.depending).time
+    time = np.maximum(np.diag(expected.integrals), 0.0)
+    return np.broadcast_to(time[:, None], expected.integrals.shape)
+
+
+def _weights(process: Process, expected: Expected) -> Floats:
+    """(n_free,) complete-data information in each effect; 0 where too few jumps tell of it."""
+    assert process.effects is not None and expected.depending is not None
+    Q, loads = process.rate_matrix, Loads.of(process.effects, expected.depending)
+    jumps = by_number(process.effects, np.broadcast_to(Q * expected.integrals, process.effects.coefs.shape))
+    return np.where(jumps > FEWEST_JUMPS, by_number(process.effects, Q * loads.second), 0.0)
+
+
+def targets(point: Point, constraints: Constraints) -> list[Part]:
+    """Where each part goes by itself, all others held: weight times the way there is the gradient."""
+    parts = parts_of(point.image, point.expected, constraints)
+    process, depending = point.process, point.expected.depending
+    if process.effects is None or depending is None:
+        return parts
+    Q, loads = process.rate_matrix, Loads.of(process.effects, depending)
+    jumps, time = constraints.pool(Q * point.expected.integrals), constraints.pool(loads.time)
+    free = np.where(time > 0, jumps / np.where(time > 0, time, 1.0), constraints.free_rates(Q))
+    weights = _weights(process, point.expected)
+    slope = by_number(process.effects, Q * (depending.slopes - loads.first))
+    beta = process.effects.free + np.where(weights > 0, slope / np.where(weights > 0, weights, 1.0), 0.0)
+    return [parts[0]._replace(values=free), parts[1]._replace(values=beta), *parts[2:]]
 
 
 def rebuild(u: Floats, like: Process, task: Task) -> Process:
@@ -110,11 +145,12 @@ def rebuild(u: Floats, like: Process, task: Task) -> Process:
 
     constraints = task.constraints
     rates, P = split(constraints.rates(take(constraints.n_rates) ** 2), like.transition_probs)
+    effects = None if like.effects is None else like.effects.with_free(take(like.effects.n_free))
     pi = take(len(rates)) ** 2 if constraints.initial is None else constraints.initial
     columns = [
         column.rebuild(take, floor) for column, floor in zip(like.emission.columns, task.floors.tolist(), strict=True)
     ]
-    return Process(rates, P, pi / pi.sum(), Record(columns), like.states)
+    return Process(rates, P, pi / pi.sum(), Record(columns), like.states, effects)
 
 
 class Terrain(NamedTuple):
@@ -128,7 +164,7 @@ class Terrain(NamedTuple):
     def at(cls, point: Point, constraints: Constraints) -> Terrain:
         """What one pass tells of a point."""
         here = parts_of(point.process, point.expected, constraints)
-        image = parts_of(point.image, point.expected, constraints)
+        image = targets(point, constraints)
         return cls(
             np.concatenate([part.coordinates for part in here]),
             np.concatenate([part.slope(target) for part, target in zip(here, image, strict=True)]),
@@ -227,6 +263,7 @@ def opened(process: Process, constraints: Constraints, gap: float) -> Process:
         constraints.initial_probs(pi),
         process.emission.with_pseudo_count(0.0),
         process.states,
+        process.effects,
     )
 
 

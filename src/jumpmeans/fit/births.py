@@ -117,7 +117,7 @@ def evidence(sequences: Sequences, scene: Scene, run: Descent, n: float) -> floa
     """Log-likelihood of the process behind the trajectories after some EM steps, less the price of its parameters.
 
     A state adds its emission, a rate and a share of the base row: each costs half the logarithm of the number of
-    observations. Dividing noise gains less than that; docs/choices.md has the null panels.
+    observations (derivation, eq. 14). Dividing noise gains less than that; docs/choices.md has the null panels.
     """
     M = len(run.params.rates)
     constraints = scene.model(M).constraints

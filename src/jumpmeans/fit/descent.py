@@ -11,6 +11,7 @@ from ..arrays import Bools, Floats
 from ..errors import RiseWarning
 from ..history import History
 from ..model.constraints import Constraints, split
+from ..model.hazards import exact_hazards
 from ..model.objective import Cost, Prices, Stats, evaluate
 from ..model.params import Params
 from ..model.updates import bound_rates, exact_rates, shared_rows, transition_rows, used_moves
@@ -71,20 +72,24 @@ def minimise(stats: Stats, params: Params, model: Model) -> Params:
     prices, constraints, _ = model
     moves = constraints.moves
     leavable = np.asarray(moves.any(axis=1))
-    rates = exact_rates(stats, prices, leavable)
+    effects = params.effects
+    if effects is None:
+        rates = exact_rates(stats, prices, leavable)
+    else:
+        rates, effects = exact_hazards(stats, prices, effects, leavable)
     if prices.prior_count == 0 and (params.base_row is not None or prices.integrated):
         rates = some_rate(rates, stats, params.rates, prices, leavable)
     emission = params.emission.update(stats.emission)
     if prices.integrated:
-        return Params(rates, used_moves(stats.jumps, moves, prices), emission)
+        return Params(rates, used_moves(stats.jumps, moves, prices), emission, effects=effects)
     if params.base_row is None and constraints.binds:
         before = params.rates[:, None] * params.transition_probs
         return Params(*split(bound_rates(stats, prices, constraints, before), params.transition_probs), emission)
     if params.base_row is None:
         rows = transition_rows(stats.jumps, prices.jump_pseudo_count, moves, params.transition_probs)
-        return Params(rates, rows, emission)
+        return Params(rates, rows, emission, effects=effects)
     rows, base_row = shared_rows(stats.jumps, moves, prices, params.base_row)
-    return Params(rates, rows, emission, base_row)
+    return Params(rates, rows, emission, base_row, effects)
 
 
 def some_rate(rates: Floats, stats: Stats, before: Floats, prices: Prices, leavable: Bools) -> Floats:

@@ -12,6 +12,7 @@ from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, Sequences
 from ..progress import say
+from .regression import regress
 
 # In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
 SHARED_READINGS = 300.0
@@ -25,7 +26,7 @@ def maximise(
     shared: float = 0.0,
     floors: Floats | None = None,
 ) -> Process:
-    """Process of highest expected log-likelihood; states without any time keep what they have.
+    """Process of highest expected log-likelihood (derivation, eq. 18); states without any time keep what they have.
 
     `pseudo_count` is added to every first state and allowed jump, with the time that so many jumps take at the common
     rate (and is in the emission already); `shared` is what the spread of a state leans on the others by,
@@ -42,7 +43,11 @@ def maximise(
     rates = np.where(time > 0, exits / np.where(time > 0, time, 1.0), process.rates)
     rates = np.where(moves.any(axis=1), rates, 0.0)
     P = transition_rows(jumps, pseudo_count, moves, process.transition_probs)
-    if constraints.binds:
+    effects = process.effects
+    if effects is not None and expected.depending is not None:
+        Q, effects = regress(process, jumps, expected.depending, constraints, pseudo_count)
+        rates, P = split(Q, P)
+    elif constraints.binds:
         counts = np.where(moves, jumps + pseudo_count, 0.0)
         rates, P = split(constraints.most_likely(counts, time, process.rate_matrix), P)
     return Process(
@@ -51,6 +56,7 @@ def maximise(
         constraints.initial_probs(expected.first + pseudo_count),
         process.emission.update(expected.emission).with_scales(expected.emission, shared, floors),
         process.states,
+        effects,
     )
 
 
@@ -67,3 +73,19 @@ def em_steps(
         say(f"{len(process.rates)} states, EM step {k + 1} of {n_steps}")
         process = maximise(process, sequences.expect(process), constraints, pseudo_count, SHARED_READINGS)
     return process
+
+
+def steps_after_sample(
+    sequences: Sequences, process: Process, constraints: Constraints, most: int, pseudo_count: float, least: float
+) -> list[Process]:
+    """The processes after each further step, on all rows, until one gains less than `least` for each row."""
+    found, before = [process], -np.inf
+    for k in range(most):
+        say(f"{len(process.rates)} states, EM step {k + 1} on all rows")
+        expected = sequences.expect(found[-1])
+        log_lik = float(sequences.weights @ expected.log_lik)
+        found.append(maximise(found[-1], expected, constraints, pseudo_count, SHARED_READINGS))
+        if log_lik - before < least * sequences.row_weight:
+            break
+        before = log_lik
+    return found

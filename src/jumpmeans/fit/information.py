@@ -15,8 +15,9 @@ import numpy as np
 from ..arrays import AnyArray, Bools, Floats
 from ..emissions.parts import Part
 from ..model.constraints import Constraints
+from ..model.effects import Effects
 from ..model.process import Process
-from .ascent import Point, Task, look, parts_of, rebuild
+from .ascent import Point, Task, look, parts_of, rebuild, targets, times
 
 # Steps of the differences: of logarithms, and of other numbers in units of their own standard error.
 LOG_STEP, STEP = 1e-4, 1e-2
@@ -66,7 +67,7 @@ class Chart(NamedTuple):
 def _ways(point: Point, constraints: Constraints) -> Floats:
     """(n,) gradient in the logarithm of each value, or in the value itself where it moves as it is."""
     here = parts_of(point.process, point.expected, constraints)
-    image = parts_of(point.image, point.expected, constraints)
+    image = targets(point, constraints)
     return np.concatenate([np.ravel(a.weights * (b.values - a.values)) for a, b in zip(here, image, strict=True)])
 
 
@@ -96,7 +97,7 @@ def observed_information(task: Task, process: Process) -> Information:
         there, back = (chart.slope_at(chart.process_at(sign * step)) for sign in (1.0, -1.0))
         matrix[:, i] = (back - there) / (2.0 * steps[i])
     R = point.expected.integrals
-    pull = np.where(task.constraints.moves, R - np.diag(R)[:, None], 0.0)
+    pull = np.where(task.constraints.moves, R - times(process, point.expected), 0.0)
     return Information(
         chart,
         [name for name, is_free in zip(names, free.tolist(), strict=True) if is_free],
@@ -143,11 +144,25 @@ def rate_names(states: AnyArray, constraints: Constraints) -> list[str]:
     return [f"rate {' = '.join(own)}" for own in moves]
 
 
+def effect_names(effects: Effects, states: AnyArray) -> list[str]:
+    """(n_free,) of the free coefficients: their column, and the moves that have them."""
+    labels = [str(label) for label in states.tolist()]
+    names = []
+    for i in range(effects.n_free):
+        places = np.argwhere(effects.number == i)
+        moves = " = ".join(f"{labels[r]} → {labels[s]}" for _, r, s in places.tolist())
+        names.append(f"effect of {effects.names[places[0, 0]]} on {moves}")
+    return names
+
+
 def _names(process: Process, constraints: Constraints, parts: list[Part]) -> list[str]:
     """(n,) what each value is."""
     labels = [str(label) for label in process.states.tolist()]
     names = rate_names(process.states, constraints)
     for part in parts[1:]:
+        if process.effects is not None and part.name == "effect":
+            names += effect_names(process.effects, process.states)
+            continue
         for place in np.ndindex(part.values.shape):
             state = place[-1] if part.whole == 0 else place[0]
             which = "" if len(place) == 1 else f" {place[0] if part.whole == 0 else place[-1]}"

@@ -23,7 +23,7 @@ from ..stored import stored
 from ..stored.kinds import require
 from .advice import warn_of_drift
 from .descent import Descent, Model
-from .em_steps import em_steps
+from .em_steps import em_steps, steps_after_sample
 from .publish import estimate_process
 from .setup import PSEUDO_COUNT, are_auto
 
@@ -33,6 +33,9 @@ REFINE_DIRECT, REFINE_MEASURED, REFINE_SYMBOLS = 20, 10, 100
 SYMBOLS_PSEUDO_COUNT = 3.0
 # The same where all moves were seen: events over exposure is the answer, and a move never seen is only just possible.
 EXACT_PSEUDO_COUNT = 1e-9
+# After as many steps on a sample, a step over all rows whose gain in log-likelihood is less, for each row, is the last.
+# Measurements tell states apart and need few; what moves slowly otherwise is known no better than from the sample.
+LEAST_GAIN, LEAST_GAIN_MEASURED = 1e-6, 1e-4
 # ξ of the decode that follows them, under ζ = 1 in units of the noise that is left.
 CLOSING_TRANSITION_WEIGHT = 2.0
 
@@ -93,24 +96,26 @@ def n_steps(refine: int | str, emission: Record) -> int:
 
 
 def close(
-    sequences: Sequences, descent: Descent, model: Model, labels: AnyArray, refine: int | str,
+    sequences: Sequences, sample: Sequences | None, descent: Descent, model: Model, labels: AnyArray, refine: int | str,
     prices: Callable[[Record], Prices], ascend: Callable[[Process], Process],
 ) -> Refined:  # fmt: skip
     """From the end of a descent to one model: EM steps, then a decode under `prices(emission)`.
 
     Without any step the trajectories are those of the objective, and the process is what they show. `ascend` goes on
-    to the maximum of the likelihood, for refine="converged".
+    to the maximum of the likelihood, for refine="converged". Where the descent began on a `sample`, so do the steps.
     """
-    params = descent.params
+    params, steps = descent.params, n_steps(refine, descent.params.emission)
     plain = Decoder(
         params, model.prices, model.search._replace(rounds=MAX_ROUNDS), params.emission.state_values()
     )  # fmt: skip
-    dwells, stats = plain.decode(sequences)
+    if sample is not None and steps:  # what follows is not the trajectories': one more sweep will do
+        dwells, stats = sequences.sweep(descent.dwells, params, model.prices, model.search)
+    else:
+        dwells, stats = plain.decode(sequences)
     # rows drawn to a base row need no count of their own, the process does
     free = params.base_row is not None or model.prices.integrated
     count = PSEUDO_COUNT if free else model.prices.jump_pseudo_count
     process = estimate_process(stats, params, model.constraints, count, labels)
-    steps = n_steps(refine, params.emission)
     if steps == 0:
         return Refined(process, plain, dwells)
     del dwells, stats  # one set at a time: they are most of the memory of a fit
@@ -118,13 +123,18 @@ def close(
     count = SYMBOLS_PSEUDO_COUNT if behind_symbols else PSEUDO_COUNT
     if sequences.exact and params.emission.is_direct:
         count = EXACT_PSEUDO_COUNT
-    last = [em_steps(sequences, process, model.constraints, max(steps - 2, 0), count)]
-    for _ in range(min(steps, 2)):
-        last.append(em_steps(sequences, last[-1], model.constraints, 1, count))
+    if sample is not None:
+        process = em_steps(sample, process, model.constraints, steps, count)
+        least = LEAST_GAIN if behind_symbols or params.emission.is_direct else LEAST_GAIN_MEASURED
+        last = steps_after_sample(sequences, process, model.constraints, steps, count, least)
+    else:
+        last = [em_steps(sequences, process, model.constraints, max(steps - 2, 0), count)]
+        for _ in range(min(steps, 2)):
+            last.append(em_steps(sequences, last[-1], model.constraints, 1, count))
     process = last[-1]
     if refine == "converged":
         process = ascend(process)
-    elif refine == "auto" and params.emission.is_direct:
+    elif refine == "auto" and params.emission.is_direct and len(last) > 2:
         warn_of_drift(last, steps)
     decoder = Decoder.of(process, prices(process.emission), model.search)
     dwells, _ = decoder.decode(sequences)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, weighted_median
+from ..data.deriving import pieces
 from ..data.panel import Panel
 from ..emissions import Family, Record, find_families
 from ..emissions.symbols import MOST_LABELS, check_labels, distinct
@@ -66,10 +67,18 @@ def hidden_labels(n_states: int | None, states: Sequence[Any]) -> NDArray[Any]:
 
 
 def constrain(
-    structure: Structure | None, labels: NDArray[Any], blank: Record, panel: Panel
+    structure: Structure | None, labels: NDArray[Any], blank: Record, panel: Panel, depends: bool = False
 ) -> tuple[Constraints, Record]:
-    """What is known of the process as numbers, and the emission with the entries that are fixed."""
+    """What is known of the process as numbers, and the emission with the entries that are fixed.
+
+    `depends` : whether the model's rates may depend on covariates.
+    """
     structure = structure or Structure()
+    if not depends and structure.depends:
+        raise ValueError(
+            "structure must have neither covariates nor breaks for a model whose rates depend on nothing, got "
+            f"covariates={structure.covariates!r}, breaks={structure.breaks!r}; use comparators.EM."
+        )
     constraints = structure.constraints(labels)
     if constraints.given and not blank.is_direct:
         raise ValueError(
@@ -105,12 +114,16 @@ def direct_labels(panel: Panel, d: int, n_states: int | None, states: Sequence[A
     return labels
 
 
+def are_distinct(blank: Record, x: Floats) -> bool:
+    """Whether there is a distinct value for every state, as measurements need (a state is a mix of symbols)."""
+    symbolic = any(column.is_symbolic for column in blank.columns)
+    return blank.n_states == 1 or symbolic or count_distinct(x) >= blank.n_states
+
+
 def check_distinct(panel: Panel, blank: Record, x: Floats, name: str = "n_states") -> None:
-    """Measurements need a distinct value for every state (symbols do not: a state is a mix of them)."""
-    if blank.n_states == 1 or any(column.is_symbolic for column in blank.columns):
-        return
-    distinct = count_distinct(x)
-    if distinct < blank.n_states:
+    """Refuse more states than there are distinct measurements."""
+    if not are_distinct(blank, x):
+        distinct = count_distinct(x)
         raise ValueError(
             f"{name}={blank.n_states} must be at most the number of distinct values, got {distinct} in "
             f"columns {list(panel.columns)}; ask for fewer states."
@@ -165,8 +178,8 @@ def total_weight(panel: Panel) -> float:
     return float(np.repeat(panel.weights, panel.lengths)[panel.observed].sum())
 
 
-def even_jumps(panel: Panel, blank: Record) -> float:
-    """Pseudo-count α of each jump: hardly any, but a share of the observations for states hidden behind symbols.
+def even_jumps(panel: Panel, blank: Record, share: float = 1.0) -> float:
+    """Pseudo-count α of each jump: hardly any, but behind symbols half the mean count of a `share` of the panel.
 
     Hard assignment of noisy symbols feeds on itself: it finds certain symbols and favourite jumps where there are
     none. Even counts, here and in the emission, keep it from doing so.
@@ -174,7 +187,7 @@ def even_jumps(panel: Panel, blank: Record) -> float:
     M = blank.n_states
     if M == 1 or not blank.only_symbols:
         return PSEUDO_COUNT
-    return EVEN_SHARE * total_weight(panel) / (M * (M - 1))
+    return EVEN_SHARE * share * total_weight(panel) / (M * (M - 1))
 
 
 def make_search(jumps_per_gap: int | str, search: str, first_dwell: str, moves: NDArray[np.bool_]) -> Search:
@@ -187,8 +200,33 @@ def make_search(jumps_per_gap: int | str, search: str, first_dwell: str, moves: 
     return Search(jumps, jumps, 0, running)
 
 
+# Panels with more rows than MANY_ROWS start on a sample of about START_ROWS: what they start from is then known to a
+# hundredth, and the few sweeps over all rows that are left do the rest.
+MANY_ROWS, START_ROWS = 100_000, 25_000
 # A long sequence is cut so that the sample holds at least this many, if there are.
 SAMPLED_SEQUENCES = 20
+# The relative fall of the objective that ends a descent: on all rows after one on a sample, less is worth no sweep.
+TOL, TOL_AFTER_SAMPLE = 1e-9, 1e-6
+
+
+def start_panel(panel: Panel, constraints: Constraints) -> Panel:
+    """What a fit finds its start on: the panel, or a sample of it if it has many rows.
+
+    Pieces of a long sequence are taken from all of it, unless the first state is given: they begin in any. A sample
+    with hardly a value in some column is none.
+    """
+    if panel.n_observations <= MANY_ROWS:
+        return panel
+    size = START_ROWS // SAMPLED_SEQUENCES
+    cuts = constraints.initial is None and panel.lengths.max() > size
+    few = sample_panel(pieces(panel, size) if cuts else panel, START_ROWS)
+    present, of_all = (np.isfinite(own.values).mean(axis=0) for own in (few, panel))
+    return few if np.all(2.0 * present >= of_all) else panel
+
+
+def share_of(few: Panel, panel: Panel) -> float:
+    """Weight of the observed rows of a sample, as a share of all."""
+    return 1.0 if few is panel else total_weight(few) / max(total_weight(panel), 1e-300)
 
 
 def sample_panel(panel: Panel, most_rows: int) -> Panel:

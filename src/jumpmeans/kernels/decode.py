@@ -17,6 +17,7 @@ from numba import njit
 from ..jit import JIT
 from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from ..model.objective import complete_cost, running_cost
+from .clock import candidate_hour
 
 # Observation costs run up to this before they are charged to the starts that ran them up.
 FOLD = 100.0
@@ -213,21 +214,24 @@ def widen(room):
 
 
 @njit(**JIT)
-def best_path(cost, kinds, end, lam, into, first_running, free_end, one_a_gap, n_cand, room):
-    """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)).
+def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_a_gap, n_cand, room):
+    """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)) (derivation, eq. 5 and 6).
 
     For each state a queue holds the candidate starts that may still be the best one, oldest first.
     Of two starts i < k with A = W - C - lam c, the later one wins for good from the time
     c_k + (c_k - c_i) / (e^{A_i - A_k} - 1) on, and never if A_k >= A_i; so queries pop from the front,
-    births pop from the back, and each start is handled once.
+    births pop from the back, and each start is handled once. Where rates vary, all times in a queue are those of the
+    clock of its state, in which its dwells cost what they always do.
 
     Parameters
     ----------
     cost : (L, M) weighted observation costs, may be inf
     kinds : (L,) how each row was seen; the last candidate before an ENTRY is at that row, and must be a jump
     end : length of the window
-    lam : (M,) rates; 0 marks a state that cannot be left
-    into : (M, M) cost of a jump into each state (row) from each (column), inf where forbidden and on the diagonal
+    lam : (M,) rates at pace 1; 0 marks a state that cannot be left
+    into : (1 or L, M, M) cost of a jump into each state (row) from each (column), inf where forbidden and on the
+        diagonal; where it varies, that of the gap behind each row, and the first one's before
+    course : `clock.Course` that has read the candidates; None where rates do not vary
     first_running : the first dwell costs g instead of h
     free_end : the running dwell costs nothing, however long
     one_a_gap : no two jumps before the same row; at most SPREAD candidates there
@@ -258,7 +262,7 @@ def best_path(cost, kinds, end, lam, into, first_running, free_end, one_a_gap, n
         q_over[s, 0] = 0.0
         q_index[s, 0] = 0
         first[s] = 0.0
-        tail[s] = 0.0 if free_end or lam[s] * end < 1.0 else np.inf
+        tail[s] = 0.0 if free_end or lam[s] * candidate_hour(course, n_cand, s, end) < 1.0 else np.inf
         tail_index[s] = 0
 
     row = 0
@@ -272,12 +276,13 @@ def best_path(cost, kinds, end, lam, into, first_running, free_end, one_a_gap, n
         if waiting > 0 and (at_end or not one_a_gap or cand_row[j] != cand_row[j - 1]):
             for i in range(waiting):
                 born = j - waiting + i
-                at = cand_time[born]
                 for s in range(M):
                     base = W[i, s] - C[s]
                     if base == np.inf:
                         continue
-                    if base < tail[s] and (free_end or lam[s] * (end - at) < 1.0):
+                    at = candidate_hour(course, born, s, cand_time[born])
+                    left = candidate_hour(course, n_cand, s, end) - at
+                    if base < tail[s] and (free_end or lam[s] * left < 1.0):
                         tail[s] = base
                         tail_index[s] = born + 1
                     n = count[s]
@@ -328,17 +333,18 @@ def best_path(cost, kinds, end, lam, into, first_running, free_end, one_a_gap, n
             d = np.inf
             start = 0
             n = count[s]
+            now = candidate_hour(course, j, s, c)
             if n > 0:
                 front = head[s]
-                while n > 1 and q_over[s, (front + 1) & mask] <= c:
+                while n > 1 and q_over[s, (front + 1) & mask] <= now:
                     front = (front + 1) & mask
                     n -= 1
                 head[s] = front
                 count[s] = n
-                d = q_base[s, front] + C[s] + complete_cost(lam[s] * (c - q_time[s, front]))
+                d = q_base[s, front] + C[s] + complete_cost(lam[s] * (now - q_time[s, front]))
                 start = q_index[s, front]
             if first_running:
-                v = first[s] + C[s] + running_cost(lam[s] * c)
+                v = first[s] + C[s] + running_cost(lam[s] * now)
                 if v <= d:
                     d = v
                     start = 0
@@ -361,11 +367,12 @@ def best_path(cost, kinds, end, lam, into, first_running, free_end, one_a_gap, n
             found[2] = row + 1 if forced else row
             return np.inf
 
+        gap = min(max(stop - 1, 0), into.shape[0] - 1)
         for r in range(M):
-            best = D[0] + into[r, 0]
+            best = D[0] + into[gap, r, 0]
             before = 0
             for s in range(1, M):
-                v = D[s] + into[r, s]
+                v = D[s] + into[gap, r, s]
                 if v < best:
                     best = v
                     before = s

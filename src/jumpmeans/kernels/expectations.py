@@ -1,4 +1,4 @@
-"""Expected times and jumps of a Markov jump process between its rows, given all of them.
+"""Expected times and jumps of a Markov jump process between its rows, given all (derivation, eq. 17).
 
 For a gap t with filtered probabilities a before it and the future's word b after it (normalised so that
 a e^{Qt} b = 1), R_ij = ∫ (a e^{Qu})_i (e^{Q(t-u)} b)_j du gives the expected time in i as R_ii and the

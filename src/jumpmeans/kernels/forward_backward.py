@@ -1,10 +1,11 @@
-"""Posterior of a Markov jump process at its rows, by forward filtering and backward smoothing.
+"""Posterior of a Markov jump process at its rows, by filtering and smoothing (derivation, eq. 16).
 
 Vectors are carried across a gap t by e^{Qt} without forming it: with Λ the largest rate, Λt is written in
 hexadecimal digits down to 1/4096; each digit costs one product with a stored power of e^{Q/Λ}, the rest
-a few terms of uniformization. Every number is non-negative, so even the smallest probabilities keep their
-relative accuracy, for gaps from tiny to huge and for any Q. Digits end where e^{Qt} no longer changes: it has
-then reached its limit (the stationary law; with absorbing states, where each state ends up), and longer gaps are alike.
+a few terms of uniformization (derivation, eq. 15). Every number is non-negative, so even the smallest probabilities
+keep their relative accuracy, for gaps from tiny to huge and for any Q. Digits end where e^{Qt} no longer changes: it
+has then reached its limit (the stationary law; with absorbing states, where each state ends up), and longer gaps are
+alike.
 
 How a row was seen (`kinds`) says two things of the way to it. The gap before it is open, e^{Qt}, or barred, where the
 state holds: diag(e^{-λt}). At the row itself nothing happens (I), a jump must happen (N, which is Q without its
@@ -241,6 +242,30 @@ def look_back(v, t, kind, possible, lam, rate, B, table, out, work):
         carry(v, t, rate, B, table, 1, out, work)
 
 
+@njit(inline="always", **JIT)
+def absorb(a, log_density, out):
+    """State probabilities a (M,) given the row itself, OUT; returns its log-likelihood, -inf if it cannot be."""
+    M = a.shape[0]
+    top = -np.inf
+    for s in range(M):
+        if a[s] > 0.0:
+            top = max(top, log_density[s])
+    norm = 0.0
+    if top > -np.inf:
+        for s in range(M):
+            d = log_density[s] - top
+            p = 0.0
+            if a[s] > 0.0 and d > -np.inf:
+                p = a[s] * np.exp(d) if d != 0.0 else a[s]
+            out[s] = p
+            norm += p
+    if norm == 0.0:
+        return -np.inf
+    for s in range(M):
+        out[s] /= norm
+    return top + np.log(norm)
+
+
 @njit(**JIT)
 def filter_sequence(tau, kinds, log_density, pi, lam, rate, B, table, filtered, ahead, work):
     """Forward pass over one sequence.
@@ -248,31 +273,16 @@ def filter_sequence(tau, kinds, log_density, pi, lam, rate, B, table, filtered, 
     filtered, ahead : (L, M) OUT: state probabilities with and without the row itself.
     Returns the log-likelihood and the row that the process cannot produce (-1 if none).
     """
-    L, M = log_density.shape
     total = 0.0
-    for row in range(L):
+    for row in range(log_density.shape[0]):
         a = ahead[row]
         before = filtered[row - 1] if row > 0 else pi
         t = tau[row] - (tau[row - 1] if row > 0 else 0.0)
         total += arrive(before, t, kinds[row], lam, rate, B, table, a, work)
-        top = -np.inf
-        for s in range(M):
-            if a[s] > 0.0:
-                top = max(top, log_density[row, s])
-        norm = 0.0
-        if top > -np.inf:
-            for s in range(M):
-                d = log_density[row, s] - top
-                p = 0.0
-                if a[s] > 0.0 and d > -np.inf:
-                    p = a[s] * np.exp(d) if d != 0.0 else a[s]
-                filtered[row, s] = p
-                norm += p
-        if norm == 0.0:
+        gain = absorb(a, log_density[row], filtered[row])
+        if gain == -np.inf:
             return total, row
-        for s in range(M):
-            filtered[row, s] /= norm
-        total += top + np.log(norm)
+        total += gain
     return total, -1
 
 

@@ -1,7 +1,10 @@
 """Jump times for fixed states: a convex chain with boxes, solved by projected Newton to a KKT residual.
 
-Minimise Σ h(lam t_k) + g(lam_last y) over the jumps b_1..b_K, each in its gap (lo, hi]. The Hessian
-is tridiagonal. Exact coordinate sweeps come first: they centre the dwells, after which Newton is quick.
+Minimise Σ h(lam t_k) + g(lam_last y) over the jumps b_1..b_K, each in its gap (lo, hi] (derivation, eq. 7).
+The Hessian is tridiagonal. Exact coordinate sweeps come first: they centre the dwells, after which Newton is quick.
+
+Where rates vary, t_k is told by the clock of its state, which is linear between the rows that hold jumps: a row behind
+which the pace changes must be one of them. So the chain stays convex, and each end of a dwell has a pace of its own.
 """
 
 import numpy as np
@@ -9,6 +12,7 @@ from numba import njit
 
 from ..jit import JIT
 from ..kinds import ENTRY, TRANSITION
+from .clock import dwell_hours, pace_before
 
 TOLERANCE = 1e-10
 MAX_NEWTON = 60
@@ -61,7 +65,55 @@ def _solve_chain(n, grad, curve, diag, step):
 
 
 @njit(**JIT)
-def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
+def _gradient(k, states, rows, n, lam, course, last_rate, slope, curve):
+    """Derivative of the chain by jump k, and its size relative to that of its own terms."""
+    before, after = pace_before(course, rows[k], states[k - 1]), pace_before(course, rows[k], states[k])
+    g = before * slope[k - 1] - after * slope[k]
+    scale = (
+        before * lam[states[k - 1]]
+        + after * (last_rate if k == n - 1 else lam[states[k]])
+        + before * np.sqrt(curve[k - 1])
+        + after * np.sqrt(curve[k])
+    )
+    return g, abs(g) / scale
+
+
+@njit(**JIT)
+def _curvature(k, states, rows, course, curve):
+    """Second derivative by jump k."""
+    before, after = pace_before(course, rows[k], states[k - 1]), pace_before(course, rows[k], states[k])
+    return before * before * curve[k - 1] + after * after * curve[k]
+
+
+@njit(**JIT)
+def _couple(states, rows, n, course, curve):
+    """From the curvature of each dwell by its length (IN) to that by the two jumps at its ends, less its sign (OUT)."""
+    if course is None:
+        return
+    for k in range(1, n - 1):
+        s = states[k]
+        curve[k] *= pace_before(course, rows[k], s) * pace_before(course, rows[k + 1], s)
+
+
+@njit(**JIT)
+def _between_jumps(states, starts, rows, n, k, end, L, lam, course, first_running, last_rate):
+    """Best time of jump k while all others stay, its box apart."""
+    K = n - 1
+    rate = last_rate if k == K else lam[states[k]]
+    before, after = lam[states[k - 1]], rate
+    left = starts[k - 1]
+    right = starts[k + 1] if k < K else end
+    if course is not None:
+        # neighbours as far away as they would be if the pace here had been theirs all the time
+        fast, slow = pace_before(course, rows[k], states[k - 1]), pace_before(course, rows[k], states[k])
+        left = starts[k] - dwell_hours(course, states, starts, rows, k - 1, n, end, L) / fast
+        right = starts[k] + dwell_hours(course, states, starts, rows, k, n, end, L) / slow
+        before, after = before * fast, after * slow
+    return _between(left, right, before, after, first_running and k == 1, k == K, starts[k])
+
+
+@njit(**JIT)
+def _work_through(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate):
     """Newton with a working set of held jumps.
 
     Slower than projection, but two jumps that a stiff dwell ties together cannot stall it. A jump is held where
@@ -77,7 +129,7 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
     stuck = False
     for _ in range(min(MAX_NEWTON + 10 * n, 3000)):
         for k in range(n):
-            t = (starts[k + 1] if k < K else end) - starts[k]
+            t = dwell_hours(course, states, starts, rows, k, n, end, L)
             rate = last_rate if k == K else lam[states[k]]
             free = (k == K or (k == 0 and first_running)) and rate * t < 1.0
             slope[k] = 0.0 if free else rate - 1.0 / t
@@ -85,14 +137,8 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
         inside = 0.0
         residual = 0.0
         for k in range(1, n):
-            g = slope[k - 1] - slope[k]
-            grad[k] = g
-            size = abs(g) / (
-                lam[states[k - 1]]
-                + (last_rate if k == K else lam[states[k]])
-                + np.sqrt(curve[k - 1])
-                + np.sqrt(curve[k])
-            )
+            grad[k], size = _gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
+            g = grad[k]
             if not held[k]:
                 inside = max(inside, size)
             if not ((starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)):
@@ -104,9 +150,10 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
                 if not ((starts[k] <= low[k] and grad[k] >= 0.0) or (starts[k] >= high[k] and grad[k] <= 0.0)):
                     held[k] = False
         for k in range(1, n):
-            diag[k] = -1.0 if held[k] else curve[k - 1] + curve[k]
+            diag[k] = -1.0 if held[k] else _curvature(k, states, rows, course, curve)
             if not held[k] and diag[k] == 0.0:
                 diag[k] = -1.0  # flat on both sides: already at its best
+        _couple(states, rows, n, course, curve)
         _solve_chain(n, grad, curve, diag, step)
         alpha = 1.0
         blocker = 0
@@ -131,8 +178,8 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
             for k in range(1, n):
                 expected += grad[k] * (new[k] - starts[k])
             for k in range(n):
-                t = (starts[k + 1] if k < K else end) - starts[k]
-                u = (new[k + 1] if k < K else end) - new[k]
+                t = dwell_hours(course, states, starts, rows, k, n, end, L)
+                u = dwell_hours(course, states, new, rows, k, n, end, L)
                 rate = last_rate if k == K else lam[states[k]]
                 if k == K or (k == 0 and first_running):
                     if rate * t >= 1.0 and rate * u >= 1.0:
@@ -141,7 +188,7 @@ def _work_through(states, starts, n, end, lam, first_running, work, last_rate):
                     else:
                         zt, zu = max(rate * t, 1.0), max(rate * u, 1.0)
                         part = (zu - zt) - np.log(zu / zt)
-                    if u < 0.0 or (k == 0 and u <= 0.0):
+                    if new[k] > end or (k == 0 and new[1] <= 0.0):
                         part = np.inf
                 elif u <= 0.0:
                     part = np.inf
@@ -181,11 +228,12 @@ def at_row(rows, k, n, kinds):
 
 
 @njit(**JIT)
-def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, first_running, work, free_end=False):
+def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, course, first_running, work, free_end=False):
     """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; the states stay.
 
     A jump stays between the observations around it; blank rows (not seen, (L,) bool) do not hold it, and
     rows (IN, OUT) follows where it passes some. Jumps at a TRANSITION or an ENTRY (kinds, (L,)) are at its time.
+    course : `clock.Course`, None where rates do not vary; lam : (M,) rates at pace 1
     work : (8, >= n) scratch; free_end : the running dwell costs nothing.
 
     Returns the KKT residual: largest projected gradient relative to its terms.
@@ -214,41 +262,35 @@ def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, first_runni
     for sweep in range(2):
         for i in range(1, n):
             k = i if sweep == 0 else n - i
-            left = starts[k - 1]
-            right = starts[k + 1] if k < K else end
-            rate = last_rate if k == K else lam[states[k]]
-            b = _between(left, right, lam[states[k - 1]], rate, first_running and k == 1, k == K, starts[k])
-            b = min(max(b, low[k]), high[k])
+            b = _between_jumps(states, starts, rows, n, k, end, L, lam, course, first_running, last_rate)
+            now = starts[k]
+            starts[k] = min(max(b, low[k]), high[k])
             # rounding must not close a complete dwell
-            if b > left and (b < right or k == K):
-                starts[k] = b
+            closes = k < K and not dwell_hours(course, states, starts, rows, k, n, end, L) > 0.0
+            if closes or not dwell_hours(course, states, starts, rows, k - 1, n, end, L) > 0.0:
+                starts[k] = now
 
     slope, curve, grad, diag, step, new = work[2], work[3], work[4], work[5], work[6], work[7]
     residual = np.inf
     for _ in range(MAX_NEWTON):
         for k in range(n):
-            t = (starts[k + 1] if k < K else end) - starts[k]
+            t = dwell_hours(course, states, starts, rows, k, n, end, L)
             rate = last_rate if k == K else lam[states[k]]
             free = (k == K or (k == 0 and first_running)) and rate * t < 1.0
             slope[k] = 0.0 if free else rate - 1.0 / t
             curve[k] = 0.0 if free else 1.0 / (t * t)
         residual = 0.0
         for k in range(1, n):
-            g = slope[k - 1] - slope[k]
+            grad[k], size = _gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
+            g = grad[k]
             pinned = low[k] >= high[k] or (starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)
-            grad[k] = g
-            diag[k] = -1.0 if pinned else curve[k - 1] + curve[k]
+            diag[k] = -1.0 if pinned else _curvature(k, states, rows, course, curve)
             if not pinned:
-                scale = (
-                    lam[states[k - 1]]
-                    + (last_rate if k == K else lam[states[k]])
-                    + np.sqrt(curve[k - 1])
-                    + np.sqrt(curve[k])
-                )
-                residual = max(residual, abs(g) / scale)
+                residual = max(residual, size)
         if residual <= TOLERANCE:
             break
 
+        _couple(states, rows, n, course, curve)
         _solve_chain(n, grad, curve, diag, step)
 
         alpha = 1.0
@@ -261,13 +303,13 @@ def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, first_runni
                 new[k] = min(max(starts[k] + alpha * step[k], low[k]), high[k])
                 expected += grad[k] * (new[k] - starts[k])
             for k in range(n):
-                t = (starts[k + 1] if k < K else end) - starts[k]
-                u = (new[k + 1] if k < K else end) - new[k]
+                t = dwell_hours(course, states, starts, rows, k, n, end, L)
+                u = dwell_hours(course, states, new, rows, k, n, end, L)
                 rate = last_rate if k == K else lam[states[k]]
                 if k == K or (k == 0 and first_running):
                     zt, zu = max(rate * t, 1.0), max(rate * u, 1.0)
                     change += (zu - zt) - np.log(zu / zt)
-                    if u < 0.0 or (k == 0 and u <= 0.0):
+                    if new[k] > end or (k == 0 and new[1] <= 0.0):
                         change = np.inf
                 elif u <= 0.0:
                     change = np.inf
@@ -282,7 +324,7 @@ def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, first_runni
         for k in range(1, n):
             starts[k] = new[k]
     if residual > GOOD_ENOUGH:
-        residual = _work_through(states, starts, n, end, lam, first_running, work, last_rate)
+        residual = _work_through(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate)
     for k in range(1, n):
         if at_row(rows, k, n, kinds):
             continue

@@ -1,4 +1,4 @@
-"""The trajectory that errs least: least expected time in the wrong state, given all observations.
+"""The trajectory that errs least: least expected time in the wrong state, given all (derivation, eq. 19).
 
 Where the process is in state s at time t with probability p_s(t), a trajectory errs for ∫ (1 - p_s(t)) dt on average.
 Each gap between rows is cut into cells, p is carried to their edges from both sides (exact there, by the trapezium

@@ -24,7 +24,7 @@ COMPLETE, RUNNING = 0, 1
 
 @njit(inline="always", **JIT)
 def _complete_turn(at, base, lam, time, old):
-    """When a start at `at` overtakes an older one, for dwells that end; inf if never."""
+    """When a start at `at` overtakes an older one, for dwells that end; inf if never (derivation, eq. 6)."""
     lead = old - base + lam * (at - time)
     return at + (at - time) / np.expm1(lead) if lead > 0.0 else np.inf
 

@@ -13,6 +13,7 @@ from numba import njit
 from ..jit import JIT
 from ..kinds import SNAPSHOT
 from ..model.objective import complete_cost, running_cost
+from .clock import dwell_hours, own_course, set_candidates
 from .decode import QUEUE, SPREAD, best_path, make_room, place_candidates, spread_candidates, trace_back, widen
 from .jump_times import place_jumps
 from .stats import add_trajectory, label_rows
@@ -21,7 +22,7 @@ SETTLED = 1e-12
 
 
 class Task(NamedTuple):
-    """One sequence and what its trajectory is charged: the arguments of `best_path`."""
+    """One sequence and what its trajectory is charged: the arguments of `best_path`, and where rows hold jumps."""
 
     tau: Any
     seen: Any
@@ -30,6 +31,7 @@ class Task(NamedTuple):
     cost: Any
     lam: Any
     into: Any
+    course: Any
     first_running: bool
     free_end: bool
 
@@ -43,11 +45,12 @@ def trajectory_cost(task, states, starts, rows, n):
         last = k == n - 1
         for row in range(rows[k], task.cost.shape[0] if last else rows[k + 1]):
             total += task.cost[row, s]
-        z = task.lam[s] * ((task.end if last else starts[k + 1]) - starts[k])
+        z = task.lam[s] * dwell_hours(task.course, states, starts, rows, k, n, task.end, task.cost.shape[0])
         if last:
             total += 0.0 if task.free_end else running_cost(z)
         else:
-            total += task.into[states[k + 1], s]
+            gap = min(max(rows[k + 1] - 1, 0), task.into.shape[0] - 1)
+            total += task.into[gap, states[k + 1], s]
             total += running_cost(z) if k == 0 and task.first_running else complete_cost(z)
     return total
 
@@ -55,10 +58,11 @@ def trajectory_cost(task, states, starts, rows, n):
 @njit(**JIT)
 def decode(task, one_a_gap, n_cand, room):
     """Cost of the best path through the candidates, which is left in `room` (OUT)."""
+    set_candidates(task.course, room.cand_time, room.cand_row, n_cand, task.end)
     while True:
         value = best_path(
-            task.cost, task.kinds, task.end, task.lam, task.into, task.first_running, task.free_end, one_a_gap, n_cand,
-            room,
+            task.cost, task.kinds, task.end, task.lam, task.into, task.course, task.first_running, task.free_end,
+            one_a_gap, n_cand, room,
         )  # fmt: skip
         if value != -np.inf:
             return value
@@ -70,8 +74,8 @@ def take_path(task, room, work, states, starts, rows):
     """The best path in `room` as dwells (OUT), with its jumps at their best places; returns their number."""
     n = trace_back(room, states, starts, rows)
     place_jumps(
-        states, starts, rows, n, task.tau, task.seen, task.kinds, task.end, task.lam, task.first_running, work,
-        task.free_end,
+        states, starts, rows, n, task.tau, task.seen, task.kinds, task.end, task.lam, task.course, task.first_running,
+        work, task.free_end,
     )  # fmt: skip
     return n
 
@@ -111,8 +115,18 @@ def one_a_gap(task, spread, rounds, states, starts, rows, room, work):
 
 
 @njit(**JIT)
+def own_jumps(into, course, i, first, last):
+    """The costs of jumps (1 or L, M, M) of sequence i, whose rows are first, ..., last - 1."""
+    if into.shape[0] == 1:
+        return into
+    if course is None:
+        return into[i : i + 1]
+    return into[first:last]
+
+
+@njit(**JIT)
 def sweep_block(
-    tau, seen, kinds, offsets, ends, weights, cost, lam, X, search,
+    tau, seen, kinds, offsets, ends, weights, cost, lam, X, course, search,
     old_offsets, old_states, old_starts, old_rows,
     dwell_offsets, states, starts, rows,
     row_states, exits, time, log_time, jumps, run_state, run_time,
@@ -125,7 +139,10 @@ def sweep_block(
         jump passes it; kinds : (n,) how each row was seen
     offsets : (S + 1,) rows of each sequence
     ends, weights : (S,) window lengths and sequence weights
-    cost : (n, M), lam : (M,) as in `best_path`; X : (M, M) cost of a jump from each state (row) into each
+    cost : (n, M) as in `best_path`; lam : (1 or S, M) rates, for all sequences or for each
+    X : (1, S or n, M, M) cost of a jump from each state (row) into each, for all or each sequence, or from each row on
+    course : `clock.Course` of all rows; None where rates do not vary within sequences, and only then may there be costs
+        of jumps for each sequence
     search : (6,) int: base, per_gap, beam, first_running, rounds, free_end. One round is a sweep of a fit; more are a
         search for what is published
     old_offsets (S + 1,), old_states, old_starts, old_rows : current dwells
@@ -141,7 +158,7 @@ def sweep_block(
     base, per_gap, rounds = search[0], search[1], search[4]
     beam, first_running, free_end = search[2] == 1, search[3] == 1, search[5] == 1
     S = ends.shape[0]
-    M = lam.shape[0]
+    M = lam.shape[1]
     gaps = 1
     most = 1 + per_gap
     for i in range(S):
@@ -152,7 +169,7 @@ def sweep_block(
             pinned += kinds[row] != SNAPSHOT
         most = max(most, 1 + per_gap * own + pinned)
     room = make_room(max(most, SPREAD * gaps) if rounds > 1 else most, M, QUEUE)
-    into = X.T.copy()
+    into = X.transpose(0, 2, 1).copy()
     work = np.empty((8, most))
     states_i, starts_i, rows_i = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32)
     other_states, other_starts, other_rows = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32)
@@ -161,8 +178,9 @@ def sweep_block(
     for i in range(S):
         first, last = offsets[i], offsets[i + 1]
         task = Task(
-            tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last], lam, into, first_running,
-            free_end,
+            tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last],
+            lam[min(i, lam.shape[0] - 1)], own_jumps(into, course, i, first, last), own_course(course, first, last),
+            first_running, free_end,
         )  # fmt: skip
         a = old_offsets[i]
         n = old_offsets[i + 1] - a

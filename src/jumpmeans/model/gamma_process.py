@@ -1,7 +1,8 @@
 """The prior behind the nonparametric model: the hierarchical gamma-gamma process, and its law of dwells.
 
 Section 4 and the supplement of the paper, at finite β. Its small-variance limit, β → ∞, is the objective of the
-nonparametric model; at β = 1 it is the hierarchical gamma-exponential process, whose dwells are exponential.
+nonparametric model (derivation, eq. 3); at β = 1 it is the hierarchical gamma-exponential process, whose dwells are
+exponential.
 """
 
 from __future__ import annotations

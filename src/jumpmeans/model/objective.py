@@ -1,8 +1,9 @@
-"""The objective of JUMP-means: the one place where it is written.
+"""The objective of JUMP-means: the one place where it is written (derivation, eq. 1).
 
 J = Σ_i w_i { ζ Σ d(x, θ) + ξ Σ -ln p + Σ h(λ t) + g(λ y) } + Σ_m (b λ - a ln λ) - ξ α Σ ln p - ζ α_e Σ ln ρ
 
-with h(z) = z - ln z - 1 for complete dwells and g(z) = h(max(z, 1)) for running ones.
+with h(z) = z - ln z - 1 for complete dwells and g(z) = h(max(z, 1)) for running ones. Where rates depend on covariates
+z, λ t is Σ λ e^{β · z} t over the pieces of a dwell (`Exposure`).
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from ..arrays import Floats, sum_in_order
 from ..jit import JIT
 from ..stored import stored
 from ..stored.kinds import require_floats
+from .exposure import Exposure
 
 
 @njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
 def complete_cost(z: float) -> float:
-    """h(z): cost of a dwell of z mean dwell times, seen from start to end; 0 at its mean."""
+    """h(z): cost of a dwell of z mean dwell times, seen from start to end; 0 at its mean (derivation, eq. 2)."""
     if z <= 0.0:
         return np.inf
     return z - np.log(z) - 1.0
@@ -29,7 +31,7 @@ def complete_cost(z: float) -> float:
 
 @njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
 def running_cost(z: float) -> float:
-    """g(z): a dwell still running is free until it outlasts its mean, and costs h from there on."""
+    """g(z): a dwell still running is free until it outlasts its mean, then costs h (derivation, eq. 4)."""
     if z < 1.0:
         return 0.0
     return z - np.log(z) - 1.0
@@ -74,6 +76,7 @@ class Stats(NamedTuple):
     weights : (S,) sequence weights.
     emission : statistics of each column, made and read by its family.
     first : (M,) weighted number of sequences that begin in each state, where it is known.
+    exposure : dwells by the covariates that they were spent under, where rates depend on some.
     """
 
     exits: Floats
@@ -85,14 +88,15 @@ class Stats(NamedTuple):
     weights: Floats
     emission: tuple[Any, ...]
     first: Floats | None = None
+    exposure: Exposure | None = None
 
     @property
     def is_apart(self) -> bool:
-        """Whether running dwells lie elsewhere (on a GPU), so that sums of them are nearer than they are: `outlasted`."""
+        """Whether running dwells lie elsewhere (on a GPU): sums of them, `outlasted`, are nearer than they are."""
         return False
 
     def outlasted(self, rates: Floats) -> tuple[Floats, Floats, Floats]:
-        """(M,) sums of w, w y and w ln y over the running dwells y of each state with λ y >= 1, where they are apart."""
+        """(M,) sums of w, w y and w ln y over the running dwells y with λ y >= 1, by state, if they are apart."""
         raise NotImplementedError
 
     def running_cost(self, rates: Floats) -> float:
@@ -123,6 +127,7 @@ def join_stats(parts: list[Stats]) -> Stats:
     if len(parts) == 1:
         return parts[0]
     columns = zip(*(part.emission for part in parts), strict=True)
+    exposures: list[Any] = [part.exposure for part in parts]
     return Stats(
         exits=sum_in_order([part.exits for part in parts]),
         time=sum_in_order([part.time for part in parts]),
@@ -133,6 +138,7 @@ def join_stats(parts: list[Stats]) -> Stats:
         weights=np.concatenate([part.weights for part in parts]),
         emission=tuple(sum_in_order(list(column)) for column in columns),
         first=sum_in_order([part.first for part in parts]),
+        exposure=None if exposures[0] is None else Exposure.join(exposures),
     )
 
 
@@ -162,11 +168,12 @@ class Cost(NamedTuple):
 
 
 def jump_costs(transition_probs: Floats, weight: float) -> Floats:
-    """(M, M) cost -ξ ln p of each jump, infinite where p = 0 and on the diagonal."""
+    """(..., M, M) cost -ξ ln p of each jump, infinite where p = 0 and on the diagonal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         costs = np.ascontiguousarray(-weight * np.log(transition_probs))
     costs[transition_probs == 0] = np.inf  # also when ξ = 0
-    np.fill_diagonal(costs, np.inf)
+    index = np.arange(costs.shape[-1])
+    costs[..., index, index] = np.inf
     return costs
 
 
@@ -183,7 +190,7 @@ def prior_cost(rates: Floats, prices: Prices) -> float:
 
 
 def shared_row_cost(transition_probs: Floats, base_row: Floats) -> float:
-    """Σ_m KL(π_0 ‖ π_m), each over the states that row m can reach."""
+    """Σ_m KL(π_0 ‖ π_m), each over the states that row m can reach (derivation, eq. 12)."""
     m, j = np.nonzero(transition_probs)
     return float((base_row[j] * (np.log(base_row[j]) - np.log(transition_probs[m, j]))).sum())
 
@@ -196,21 +203,24 @@ def row_prior(stats: Stats, params: Any, prices: Prices) -> float:
     return 0.0 if params.base_row is None else shared_row_cost(params.transition_probs, params.base_row)
 
 
-def evaluate(stats: Stats, params: Any, prices: Prices) -> Cost:
+def evaluate(stats: Any, params: Any, prices: Prices) -> Cost:
     """Objective of the trajectories behind `stats` under the given parameters, by term."""
     rates, rows, emission = params.rates, params.transition_probs, params.emission
     left = stats.exits > 0
     used = stats.jumps > 0
     free = (rows > 0) & ~np.eye(len(rows), dtype=bool)
     lam = rates[left]
-    dwells = lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)
+    dwells = (lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)).sum()
+    still = stats.running_cost(rates) if prices.running else 0.0
+    if params.effects is not None and params.effects.coefs.any():
+        dwells, still = stats.exposure.costs(rates, params.effects.of_states(), prices.running)
     # a rate without any dwell and without prior is not part of the objective
     prior_rates = rates if prices.prior_count > 0 else rates[left]
     return Cost(
         observations=float(prices.emission @ emission.totals(stats.emission)),
         transitions=float(-prices.transition * (stats.jumps[used] * np.log(rows[used])).sum()),
-        dwells=float(dwells.sum()),
-        running_dwells=stats.running_cost(rates) if prices.running else 0.0,
+        dwells=float(dwells),
+        running_dwells=float(still),
         rate_prior=prior_cost(prior_rates, prices),
         transition_prior=float(-prices.transition * prices.jump_pseudo_count * np.log(rows[free]).sum()),
         emission_prior=float(prices.emission @ emission.prior_costs()),

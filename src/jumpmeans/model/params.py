@@ -10,6 +10,7 @@ from ..arrays import Floats, Ints
 from ..emissions import Record
 from ..stored import stored
 from ..stored.kinds import require, require_floats
+from .effects import Effects
 
 
 @stored
@@ -18,13 +19,15 @@ class Params:
     """λ, P and θ of the objective.
 
     rates (M,); transition_probs (M, M); emission. In the nonparametric model the rows are π, whose diagonal no
-    trajectory uses, and base_row (M,) is π_0; else the diagonal is zero and base_row is None.
+    trajectory uses, and base_row (M,) is π_0; else the diagonal is zero and base_row is None. effects: what covariates
+    do to the rates, which are then those at their centre.
     """
 
     rates: Floats
     transition_probs: Floats
     emission: Record
     base_row: Floats | None = None
+    effects: Effects | None = None
 
     def check_fields(self) -> None:
         """Refuse what are no parameters, if they come from a file."""
@@ -34,6 +37,9 @@ class Params:
         require_floats("transition_probs", self.transition_probs, (M, M), least=0.0)
         if self.base_row is not None:
             require_floats("base_row", self.base_row, (M,), least=0.0)
+        if self.effects is not None:
+            require(isinstance(self.effects, Effects), "effects must be effects")
+            require(self.effects.coefs.shape[1] == M, f"effects must be of {M} states")
 
     def take(self, order: Ints) -> Params:
         """The same parameters with state order[i] in place i."""
@@ -42,6 +48,7 @@ class Params:
             self.transition_probs[np.ix_(order, order)],
             self.emission.take(order),
             None if self.base_row is None else self.base_row[order],
+            None if self.effects is None else self.effects.take(order),
         )
 
     def jump_chain(self) -> Floats:

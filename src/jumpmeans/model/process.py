@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +15,12 @@ from ..emissions import Column, Direct, Record, as_record
 from ..options import number
 from ..stored import stored
 from .answers import Answers
+from .effects import Effects
 
 # A diagonal of a rate matrix in print may differ from minus the sum of its row by so much of it.
 ROUNDING_IN_PRINT = 0.01
+# Probabilities may sum to 1 within this.
+ROUNDED = 1.001e-5
 
 
 @stored
@@ -37,6 +40,9 @@ class Process(Answers):
         What a state shows (see `jumpmeans.emissions`); the state itself if left out.
     states : (M,), optional
         Labels of the states; 0, 1, ... if left out.
+    effects : Effects, optional
+        What covariates do to the rates. All answers are then those at the mean of the covariates, the centres of the
+        effects; `at` gives the process at any other values.
 
     See Also
     --------
@@ -60,6 +66,7 @@ class Process(Answers):
     initial_probs: Floats = None  # type: ignore[assignment]
     emission: Record = None  # type: ignore[assignment]
     states: AnyArray = None  # type: ignore[assignment]
+    effects: Effects | None = None
 
     def __post_init__(self) -> None:
         rates = np.atleast_1d(read_floats("rates", self.rates))
@@ -78,9 +85,11 @@ class Process(Answers):
         P = read_floats("transition_probs", self.transition_probs)
         _check_chain(P, rates, states)
         pi = np.full(M, 1.0 / M) if self.initial_probs is None else read_floats("initial_probs", self.initial_probs)
-        if pi.shape != (M,) or not np.all((pi >= 0) & (pi < 2)) or not np.isclose(pi.sum(), 1.0):
+        if pi.shape != (M,) or not np.all((pi >= 0) & (pi < 2)) or not abs(pi.sum() - 1.0) <= ROUNDED:
             raise ValueError(f"initial_probs must be {M} probabilities that sum to 1, got {reprlib.repr(pi.tolist())}.")
         record = _record(self.emission, states)
+        if self.effects is not None and self.effects.coefs.shape[1] != M:
+            raise ValueError(f"effects must be of {M} states to match the rates, got {self.effects.coefs.shape[1]}.")
         for name, value in (
             ("rates", rates), ("transition_probs", P), ("initial_probs", pi), ("emission", record), ("states", states),
         ):  # fmt: skip
@@ -150,7 +159,49 @@ class Process(Answers):
             self.initial_probs[order],
             self.emission.take(order),
             self.states[order],
+            None if self.effects is None else self.effects.take(order),
         )
+
+    def at(self, values: Mapping[str, Any] | None = None) -> Process:
+        """The process at given covariates, on which it then no longer depends.
+
+        Parameters
+        ----------
+        values : {covariate: value}, optional
+            Those left out are at their mean over the time under observation (of a category: between its labels).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from jumpmeans.model.effects import Covariate, Effects
+        >>> own = np.full((1, 2, 2), np.log(2) / 10)  # rates double with each 10 years
+        >>> age = Effects([Covariate("age")], np.array([60.0]), own, np.zeros((1, 2, 2), np.int64))
+        >>> Process([1.0, 0.5], [[0, 1], [1, 0]], effects=age).at({"age": 70}).rates
+        array([2., 1.])
+        """
+        if self.effects is None:
+            if values:
+                raise ValueError(
+                    f"at must be left out where rates depend on no covariates, got {reprlib.repr(values)}; fit with "
+                    "structure=Structure(covariates='all')."
+                )
+            return self
+        if not values:
+            return replace(self, effects=None)
+        z = self.effects.at(values)
+        Q = self.rates[:, None] * self.transition_probs * np.exp(self.effects.log_ratios(z[None])[0])
+        rates = Q.sum(axis=1)
+        P = np.where(rates[:, None] > 0, Q / np.where(rates > 0, rates, 1.0)[:, None], self.transition_probs)
+        return replace(self, rates=rates, transition_probs=P, effects=None)
+
+    def rate_matrices(self, z: Floats) -> Floats:
+        """(G, M, M) rates at centred columns z (G, K) of the design, rows summing to 0."""
+        Q = np.broadcast_to(self.rates[:, None] * self.transition_probs, (len(z), *self.transition_probs.shape))
+        Q = Q * np.exp(self.effects.log_ratios(z)) if self.effects is not None else Q.copy()
+        index = np.arange(len(self.rates))
+        Q[:, index, index] = 0.0
+        Q[:, index, index] = 0.0 - Q.sum(axis=2)
+        return Q
 
 
 # ------------------------------------------------------------------------------------------------- checks
@@ -192,7 +243,7 @@ def _check_chain(P: Floats, rates: Floats, states: AnyArray) -> None:
     _require(P, (P >= 0) & ((P == 0) | ~np.eye(M, dtype=bool)), chain, states)
     with np.errstate(over="ignore"):
         sums = P.sum(axis=1)
-    bad = np.flatnonzero(~np.isclose(sums, np.where(rates > 0, 1.0, sums)) | (sums > 1 + 1e-8))
+    bad = np.flatnonzero(((rates > 0) & ~(sums >= 1 - ROUNDED)) | (sums > 1 + 1e-8))
     if len(bad):
         raise ValueError(
             "transition_probs rows must sum to 1 where the rate is positive, got a row sum of "

@@ -46,6 +46,15 @@ class Structure:
         that state share the rest.
     equal : list of lists of moves (state, next state), optional
         The moves of each list share one rate.
+    covariates : "all", "shared" or {state or (state, next state): [names]}, optional
+        Which rates depend on the covariates of the panel: every move with effects of its own, all moves with the same
+        ones, or those named, each with its own on the covariates listed. None, the default: no rate depends on any.
+        Moves that share a rate share its effects; known rates depend on nothing.
+    breaks : list of times, or {"time" or a covariate: [values]}, optional
+        Rates are constant between breaks, and differ from piece to piece by a factor: that of the piece against the
+        first one, an effect like that of a category. Times are those of the panel. A covariate with breaks, such as
+        age, is one that grows by one in each unit of time, from its value at the first row of a sequence. Without
+        `covariates`, all moves depend on the pieces, and nothing else.
 
     Examples
     --------
@@ -65,6 +74,13 @@ class Structure:
     initial: Any = "estimated"
     fixed: Any = None
     equal: Any = None
+    covariates: Any = None
+    breaks: Any = None
+
+    @property
+    def depends(self) -> bool:
+        """Whether any rate depends on covariates or on time."""
+        return self.covariates is not None or self.breaks is not None
 
     def allowed_moves(self, states: AnyArray) -> Bools:
         """(M, M) moves that may happen between the given states, diagonal False."""
@@ -109,17 +125,18 @@ class Structure:
                 )
             d = names.index(parts[1]) if len(parts) == 3 else symbolic[0]
             _check_value(key, value, "a probability from 0 to 1", lambda x: 0 <= x <= 1)
-            entries.setdefault(d, {})[_index(parts[0], labels), parts[-1]] = float(value)
+            entries.setdefault(d, {})[find_state(parts[0], labels), parts[-1]] = float(value)
         return Record(
             column.with_fixed(entries[d]) if d in entries else column for d, column in enumerate(emission.columns)
         )
 
     def n_free(self, process: Process) -> int:
-        """Number of free parameters of a process: rates (shared ones once, known ones not at all), π, emission.
+        """Number of free parameters of a process: rates (shared ones once, known ones not), effects, π, emission.
 
         The emission of a fitted process carries with it what is fixed of it.
         """
-        return self.constraints(process.states).n_free + process.emission.n_parameters
+        effects = 0 if process.effects is None else process.effects.n_free
+        return self.constraints(process.states).n_free + process.emission.n_parameters + effects
 
     # ----------------------------------------------------------- as it was given
 
@@ -131,12 +148,12 @@ class Structure:
             moves = np.zeros((M, M), dtype=bool)
             for source, targets in self.allowed.items():
                 for target in _listed("allowed", targets):
-                    moves[_index(source, labels), _index(target, labels)] = True
+                    moves[find_state(source, labels), find_state(target, labels)] = True
         else:
             moves = _read_moves(self.allowed, labels)
         np.fill_diagonal(moves, False)
         for state in () if self.absorbing is None else _listed("absorbing", self.absorbing):
-            moves[_index(state, labels)] = False
+            moves[find_state(state, labels)] = False
         return moves
 
     def _fixed(self, part: str) -> Mapping[Any, Any]:
@@ -165,7 +182,7 @@ class Structure:
             return None, False
         values = self.initial
         if isinstance(values, Mapping):
-            known = {_index(state, labels): p for state, p in values.items()}
+            known = {find_state(state, labels): p for state, p in values.items()}
             values = [known.get(s, 0.0) for s in range(M)]
         try:
             pi = np.array(values, dtype=np.float64)
@@ -242,7 +259,8 @@ def _listed(name: str, states: Any) -> list[Any]:
     raise ValueError(f"{name} must list states, got {states!r}; write [{states!r}].")
 
 
-def _index(state: Any, labels: list[Any]) -> int:
+def find_state(state: Any, labels: list[Any]) -> int:
+    """Place of a state among its labels."""
     if not isinstance(state, Hashable) or state not in labels:
         raise ValueError(f"structure must name states among {reprlib.repr(labels)}, got {state!r}.")
     return labels.index(state)
@@ -259,7 +277,7 @@ def _move(name: str, key: Any, labels: list[Any]) -> tuple[int, int]:
     """Places of the two states of a move."""
     if not isinstance(key, tuple | list) or len(key) != 2:
         raise ValueError(f"{name} must name moves as (state, next state), got {key!r}.")
-    source, target = _index(key[0], labels), _index(key[1], labels)
+    source, target = find_state(key[0], labels), find_state(key[1], labels)
     if source == target:
         raise ValueError(f"{name} must name moves between two states, got {tuple(key)!r}; staying has no rate.")
     return source, target

@@ -13,7 +13,7 @@ from .objective import Prices, Stats
 
 
 def exact_rate(exits: float, time: float, run_times: Floats, run_weights: Floats, a: float, b: float) -> float:
-    """λ that minimises Σ h(λ t) + Σ g(λ y) + b λ - a ln λ.
+    """λ that minimises Σ h(λ t) + Σ g(λ y) + b λ - a ln λ (derivation, eq. 8).
 
     The derivative times λ is λ (b + T) - (a + K) + Σ w (λ y - 1)₊, increasing and piecewise linear with
     breaks at 1/y: the dwells y that have outlasted their mean are those whose break lies below its root.
@@ -138,7 +138,7 @@ def bound_rates(stats: Stats, prices: Prices, constraints: Constraints, before: 
 def transition_rows(
     jumps: Floats, pseudo_count: float, moves: NDArray[np.bool_], previous: Floats | None = None
 ) -> Floats:
-    """P, (M, M): p ∝ n + α over the allowed moves; a row without any count keeps its previous values."""
+    """P, (M, M): p ∝ n + α over the allowed moves (derivation, eq. 9); a row without any count keeps its values."""
     counts = np.where(moves, jumps + pseudo_count, 0.0)
     total = counts.sum(axis=1, keepdims=True)
     if previous is None:
@@ -154,7 +154,9 @@ def uniform_rows(moves: NDArray[np.bool_]) -> Floats:
 def shared_rows(
     jumps: Floats, moves: NDArray[np.bool_], prices: Prices, base_row: Floats, max_iter: int = 1000
 ) -> tuple[Floats, Floats]:
-    """π (M, M) and π_0 (M,): rows drawn to a shared base row, the two updated in turn to a fixed point.
+    """π (M, M) and π_0 (M,): rows drawn to a shared base row (derivation, eq. 13).
+
+    The two are updated in turn to a fixed point.
 
     π_mj ∝ ξ (n_mj + α) + ξ_2 π_0j and π_0j ∝ Π_m π_mj^{1/M}, each the exact minimiser given the other. The diagonal
     part of π_m is kept though no trajectory uses it; forbidden moves are left out of a row.

@@ -15,6 +15,7 @@ from ..kinds import HELD, SNAPSHOT, TRANSITION
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
+    from .varying import Gaps
 
 # Rows of a block: enough blocks for all cores, blocks large enough to be worth a call.
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
@@ -55,8 +56,9 @@ class Block:
         How each row was seen, by the codes of `jumpmeans.kinds`; None: as a snapshot.
     allowed : (n, M), optional
         States that each row allows; None: all that its values do.
-    log_rates : (n, M), optional
-        What covariates add to the logarithm of each rate from a row on; None: nothing.
+    z : (n, K), optional
+        Centred columns of the covariates that rates depend on (`Effects.design`), which hold from a row on; before the
+        first row of a sequence its own. None: rates depend on nothing.
     """
 
     tau: Floats
@@ -67,7 +69,7 @@ class Block:
     first: int = 0
     kinds: NDArray[np.int8] | None = None
     allowed: Bools | None = None
-    log_rates: Floats | None = None
+    z: Floats | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -80,17 +82,22 @@ class Block:
     def __reduce__(self) -> tuple[Any, ...]:  # unpickled arrays are read-only again
         return Block, tuple(getattr(self, field.name) for field in fields(self))
 
+    def __sizeof__(self) -> int:  # what a worker of a cluster plans its memory by
+        parts = (getattr(self, field.name) for field in fields(self))
+        return object.__sizeof__(self) + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
     @classmethod
-    def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Block:
+    def of(cls, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None) -> Block:
         """All sequences of a panel whose encoded values are x (n, D).
 
-        `labels` (M,) of the states are needed where states of rows are known.
+        `labels` (M,) of the states are needed where states of rows are known; `z` (n, K) where rates depend on
+        covariates.
         """
         if labels is None and panel.known is not None:
             raise ValueError("labels of the states must be given for a panel with known states, got None.")
         return cls(
             panel.relative_times(), panel.offsets, panel.end_times - panel.start_times, panel.weights, x,
-            kinds=panel.kinds, allowed=None if labels is None else panel.allowed_states(labels),
+            kinds=panel.kinds, allowed=None if labels is None else panel.allowed_states(labels), z=z,
         )  # fmt: skip
 
     def cut(self) -> list[Block]:
@@ -113,7 +120,7 @@ class Block:
             self.first + i,
             None if self.kinds is None else self.kinds[rows],
             None if self.allowed is None else self.allowed[rows],
-            None if self.log_rates is None else self.log_rates[rows],
+            None if self.z is None else self.z[rows],
         )
 
     @property
@@ -125,6 +132,11 @@ class Block:
     def seen(self) -> Bools:
         """(n,) whether a row holds any observation."""
         return np.asarray(np.isfinite(self.x).any(axis=1))
+
+    @cached_property
+    def tells(self) -> Bools:
+        """(n,) whether a row tells of its state, by what it holds or by what it allows."""
+        return self.seen if self.allowed is None else self.seen | ~self.allowed.all(axis=1)
 
     @cached_property
     def row_kinds(self) -> NDArray[np.int8]:
@@ -139,14 +151,42 @@ class Block:
     @cached_property
     def holds(self) -> Bools:
         """(n,) whether no jump is moved past a row: it was seen, tells of its state or of a move, or bars a gap."""
-        holds = self.seen
-        if self.allowed is not None:
-            holds = holds | ~self.allowed.all(axis=1)
+        holds = self.tells
         if self.kinds is not None:
             barred = np.append(np.isin(self.row_kinds, (TRANSITION, HELD))[1:], False)
             barred[self.offsets[1:] - 1] = False
             holds = holds | (self.row_kinds != SNAPSHOT) | barred
         return holds
+
+    @cached_property
+    def turns(self) -> Bools:
+        """(n, K) whether a covariate changes at a row from what it was at the row before, of the same sequence."""
+        assert self.z is not None
+        turns = np.zeros(self.z.shape, dtype=bool)
+        turns[1:] = self.z[1:] != self.z[:-1]
+        turns[self.offsets[:-1]] = False
+        return turns
+
+    @cached_property
+    def patterns(self) -> tuple[Floats, Ints]:
+        """Distinct rows (Z, K) of the covariates, and which of them each row (n,) has."""
+        z = self.z
+        assert z is not None
+        if z.shape[1] == 0:
+            return z[:1], np.zeros(len(z), np.int64)
+        order = np.lexsort(z.T)
+        new = np.ones(len(z), dtype=bool)
+        new[1:] = (np.diff(z[order], axis=0) != 0).any(axis=1)
+        codes = np.empty(len(z), np.int64)
+        codes[order] = np.cumsum(new) - 1
+        return np.ascontiguousarray(z[order][new]), codes
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """The gaps by rates and length, where rates depend on covariates."""
+        from .varying import Gaps
+
+        return Gaps.of(self)
 
     @property
     def is_exact(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,18 @@ from .block import Block, Dwells
 
 # Ω over the largest rate: as many events left out as kept in the fastest state (Rao and Teh's choice).
 UNIFORMIZATION = 2.0
+LEAST = np.finfo(float).min
+
+
+class Unseeded(np.random.SeedSequence):
+    """No entropy: for generators whose state is set, which spares them the search for a good one."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        """Zeros."""
+        return np.zeros(n_words, dtype)
+
+
+UNSEEDED = Unseeded()
 
 
 class Paths(NamedTuple):
@@ -21,6 +33,30 @@ class Paths(NamedTuple):
 
     dwells: Dwells
     rng: np.random.Generator
+
+
+class Law(NamedTuple):
+    """What the parameters say to all blocks: the process, Ω, and what events do to the state.
+
+    steps : (2, 4, M, M) the matrix of an event by the kind of the row that it belongs to (none: I + Q/Ω), and its
+    transpose.
+    """
+
+    process: Process
+    rate: float
+    steps: Floats
+
+    @classmethod
+    def of(cls, process: Process) -> Law:
+        """The law of paths under a process."""
+        Q, rate = process.rate_matrix, UNIFORMIZATION * float(process.rates.max())
+        stay = np.eye(len(Q))
+        jump = np.where(stay > 0, 0.0, Q)
+        steps = np.empty((2, 4, *Q.shape))
+        steps[0, SNAPSHOT] = stay + (Q / rate if rate > 0 else 0.0)
+        steps[0, TRANSITION], steps[0, ENTRY], steps[0, HELD] = stay + jump, jump, stay
+        steps[1] = steps[0].transpose(0, 2, 1)
+        return cls(process, rate, steps)
 
 
 class Drawn(NamedTuple):
@@ -47,36 +83,24 @@ def begin(block: Block, rng: np.random.Generator, jumps: int) -> tuple[Paths, No
 
 def copied(rng: np.random.Generator) -> np.random.Generator:
     """The same random numbers again: drawing changes a generator, and a pass changes nothing that it is given."""
-    bits = type(rng.bit_generator)(0)
+    bits = type(rng.bit_generator)(UNSEEDED)
     bits.state = rng.bit_generator.state
     return np.random.Generator(bits)
 
 
-def matrices(Q: Floats, rate: float) -> Floats:
-    """(4, M, M) what an event does to the state, by the kind of the row that it belongs to; none: I + Q/Ω."""
-    stay = np.eye(len(Q))
-    jump = np.where(stay > 0, 0.0, Q)
-    steps = np.empty((4, *Q.shape))
-    steps[SNAPSHOT] = stay + (Q / rate if rate > 0 else 0.0)
-    steps[TRANSITION], steps[ENTRY], steps[HELD] = stay + jump, jump, stay
-    return steps
-
-
-def draw(block: Block, paths: Paths, process: Process, fresh: bool) -> tuple[Paths, Drawn]:
+def draw(block: Block, paths: Paths, law: Law, fresh: bool) -> tuple[Paths, Drawn]:
     """New paths given the parameters; `fresh` ones jump only where the current ones may."""
-    M = len(process.rates)
-    rate = UNIFORMIZATION * float(process.rates.max())
-    log_density = block.admitted(process.emission.log_density(block.x))
-    top = log_density.max(axis=1, keepdims=True)
-    lik = np.exp(log_density - np.where(top > -np.inf, top, 0.0))
-    seen = block.seen if block.allowed is None else block.seen | ~block.allowed.all(axis=1)
-    steps = matrices(process.rate_matrix, rate)
+    process, M = law.process, len(law.process.rates)
+    # units are the same in all states: they cancel
+    log_density = block.admitted(process.emission.unit_log_density(block.x))
+    # a row that nothing explains stays impossible: -inf less the least number that there is
+    lik = np.exp(log_density - np.maximum(log_density.max(axis=1, keepdims=True), LEAST))
     row_states = np.zeros(len(block.tau), np.int64)
     jumps, time, first = np.zeros((M, M)), np.zeros(M), np.zeros(M)
     old, rng = paths.dwells, copied(paths.rng)
     *dwells, where = sample_block(
-        block.tau, block.row_kinds, seen, block.offsets, block.ends, lik, process.initial_probs, process.rates,
-        np.stack([steps, steps.transpose(0, 2, 1)]), 0.0 if fresh else rate,
+        block.tau, block.row_kinds, block.tells, block.offsets, block.ends, lik, process.initial_probs,
+        process.rates, law.steps, 0.0 if fresh else law.rate,
         old.offsets, old.states, old.starts, old.rows, rng,
         row_states, jumps, time, first,
     )  # fmt: skip

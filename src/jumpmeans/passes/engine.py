@@ -17,7 +17,7 @@ class Held(Protocol):
         Parameters
         ----------
         work : pass
-            work(block, state of the block, *shared) -> (new state, result); see `jumpmeans.passes`.
+            `work(block, state of the block, *shared) -> (new state, result)`; see `jumpmeans.passes`.
         state : handle or None
             What an earlier run kept beside the blocks; None if the pass needs nothing.
         shared : what every block is given; can be pickled

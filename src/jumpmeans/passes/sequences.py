@@ -15,12 +15,13 @@ from ..model.process import Process
 from ..model.propagator import Propagator
 from ..model.structure import jumps_needed
 from .block import Block, Dwells
-from .draw import Drawn, begin, draw
+from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
-from .smooth import Expected, agree, expect, smooth, weigh
+from .smooth import Expected, Ready, agree, expect, smooth, weigh
 from .sweep import Search, blank, sweep
+from .varying import Varying
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -31,23 +32,27 @@ class Sequences:
     """Blocks held by an engine, and the little that must be known of all of them together.
 
     Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here. `exact` says
-    whether rows tell all that happened; where they show states, there is nothing to guess.
+    whether rows tell all that happened; where they show states, there is nothing to guess. `row_weight`: of all rows.
     """
 
     held: Held
     weights: Floats
     longest_gap: float
     exact: bool = False
+    row_weight: float = 0.0
 
     @classmethod
-    def of(cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None) -> Sequences:
-        """The sequences of a panel whose encoded values are x (n, D); for `labels` see `Block.of`."""
-        return cls.hold(engine, Block.of(panel, x, labels))
+    def of(
+        cls, engine: Engine, panel: Panel, x: Floats, labels: AnyArray | None = None, z: Floats | None = None
+    ) -> Sequences:
+        """The sequences of a panel whose encoded values are x (n, D); for `labels` and `z` see `Block.of`."""
+        return cls.hold(engine, Block.of(panel, x, labels, z))
 
     @classmethod
     def hold(cls, engine: Engine, block: Block) -> Sequences:
         """The sequences of one block, cut for the engine."""
-        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact)
+        row_weight = float(block.weights @ np.diff(block.offsets))
+        return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact, row_weight)
 
     def no_jumps(self) -> Any:
         """Trajectories to begin with: without jumps."""
@@ -72,8 +77,8 @@ class Sequences:
         costs = jump_costs(params.transition_probs, prices.transition)
         return self.held.run(decode_online, None, params, costs, prices, search)[0]
 
-    def _propagator(self, process: Process) -> Propagator:
-        return Propagator.of(process, self.longest_gap)
+    def _propagator(self, process: Process) -> Ready:
+        return Varying(process) if process.effects is not None else Propagator.of(process, self.longest_gap)
 
     def smooth(self, process: Process) -> tuple[Floats, Floats]:
         """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
@@ -103,7 +108,7 @@ class Sequences:
 
     def draw(self, paths: Any, process: Process, *, fresh: bool = False) -> tuple[Any, Drawn]:
         """New paths given the parameters, and what follows from them."""
-        paths, parts = self.held.run(draw, paths, process, fresh)
+        paths, parts = self.held.run(draw, paths, Law.of(process), fresh)
         return paths, Drawn.join(parts)
 
     def fetch_paths(self, paths: Any) -> Dwells:

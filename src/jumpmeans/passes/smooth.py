@@ -12,6 +12,10 @@ from ..kernels.forward_backward import smooth_block
 from ..model.process import Process
 from ..model.propagator import Propagator
 from .block import Block, Dwells
+from .varying import Depending, Varying, pass_over
+
+# A process made ready: once for all gaps, or for each block by its covariates.
+Ready = Propagator | Varying
 
 
 class Expected(NamedTuple):
@@ -19,12 +23,14 @@ class Expected(NamedTuple):
 
     integrals : (M, M) Σ R: diagonal = time in each state, times q_ij = number of jumps; first : (M,) first states;
     emission : statistics of each column under soft assignment; log_lik : (S,) log-likelihood of each sequence.
+    Where rates depend on covariates, off the diagonal times the rates of the baseline, and `depending` has the rest.
     """
 
     integrals: Floats
     first: Floats
     emission: tuple[Any, ...]
     log_lik: Floats
+    depending: Depending | None = None
 
     @classmethod
     def join(cls, parts: list[Expected]) -> Expected:
@@ -34,13 +40,21 @@ class Expected(NamedTuple):
             sum_in_order([part.first for part in parts]),
             tuple(sum_in_order(list(column)) for column in zip(*(part.emission for part in parts), strict=True)),
             np.concatenate([part.log_lik for part in parts]),
+            None
+            if parts[0].depending is None
+            else Depending.join([part.depending for part in parts if part.depending]),
         )
 
 
-def posterior_of(block: Block, propagator: Propagator) -> tuple[Floats, Floats]:
+def posterior_of(block: Block, propagator: Ready) -> tuple[Floats, Floats]:
     """Posterior (n, M) of the rows of a block, and log-likelihood (S,) of its sequences."""
     process = propagator.process
     log_density = process.emission.unit_log_density(block.x)
+    if isinstance(propagator, Varying):
+        found = pass_over(block, process, block.admitted(log_density), integrate=False)
+        if found.where[0] >= 0:
+            raise block.no_path(found.where[0], found.where[1], -log_density)
+        return found.posterior, found.log_lik - log_units(block, process)
     posterior, log_lik = np.empty((len(block.tau), len(process.rates))), np.zeros(block.n_sequences)
     where = smooth_block(
         block.tau, block.row_kinds, block.offsets, block.admitted(log_density), process.initial_probs,
@@ -56,17 +70,17 @@ def log_units(block: Block, process: Process) -> Floats:
     return np.asarray(np.add.reduceat(process.emission.log_units(block.x), block.offsets[:-1]))
 
 
-def smooth(block: Block, _: None, propagator: Propagator) -> tuple[None, tuple[Floats, Floats]]:
+def smooth(block: Block, _: None, propagator: Ready) -> tuple[None, tuple[Floats, Floats]]:
     """The pass behind `predict_proba`: posterior of the rows, log-likelihood of the sequences."""
     return None, posterior_of(block, propagator)
 
 
-def weigh(block: Block, _: None, propagator: Propagator) -> tuple[None, Floats]:
+def weigh(block: Block, _: None, propagator: Ready) -> tuple[None, Floats]:
     """Log-likelihood (S,) of the sequences alone."""
     return None, posterior_of(block, propagator)[1]
 
 
-def agree(block: Block, dwells: Dwells, propagator: Propagator) -> tuple[Dwells, Floats]:
+def agree(block: Block, dwells: Dwells, propagator: Ready) -> tuple[Dwells, Floats]:
     """(M, M) posterior weight of each state over the rows where trajectories are in each."""
     posterior = posterior_of(block, propagator)[0] * block.row_weights[:, None]
     states = dwells.row_states(block.offsets)
@@ -74,10 +88,17 @@ def agree(block: Block, dwells: Dwells, propagator: Propagator) -> tuple[Dwells,
     return dwells, np.array([posterior[states == m].sum(axis=0) for m in range(M)])
 
 
-def expect(block: Block, _: None, propagator: Propagator) -> tuple[None, Expected]:
+def expect(block: Block, _: None, propagator: Ready) -> tuple[None, Expected]:
     """The pass of an EM step: expected statistics."""
     process = propagator.process
     log_density = process.emission.unit_log_density(block.x)
+    if isinstance(propagator, Varying):
+        found = pass_over(block, process, block.admitted(log_density), integrate=True)
+        if found.where[0] >= 0:
+            raise block.no_path(found.where[0], found.where[1], -log_density)
+        soft = process.emission.soft_stats(block.x, found.posterior * block.row_weights[:, None])
+        log_lik = found.log_lik - log_units(block, process)
+        return None, Expected(found.integrals, found.first, soft, log_lik, found.depending)
     M = len(process.rates)
     posterior, log_lik = np.empty((len(block.tau), M)), np.zeros(block.n_sequences)
     S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)

@@ -13,6 +13,7 @@ from ..model.params import Params
 from ..stored import stored
 from ..stored.kinds import require
 from .block import Block, Dwells
+from .hazards import Hazards, exposure_of
 
 # Rounds of decoding and jump times after which a closing decode stops in any case.
 MAX_ROUNDS = 100
@@ -65,9 +66,11 @@ def sweep(
     exits, time, log_time, jumps = np.zeros(M), np.zeros(M), np.zeros(M), np.zeros((M, M))
     run_state, run_time = np.empty((S, 2), np.int32), np.empty((S, 2))
     cost = params.emission.cost(block.x, prices.emission)
+    hazards = Hazards.of(block, params, costs, prices.transition)
     where = sweep_block(
-        block.tau, block.holds, block.row_kinds, block.offsets, block.ends, block.weights,
-        admitted(block, cost, prices), params.rates, costs, tuple(search),
+        block.tau, hazards.holds, block.row_kinds, block.offsets, block.ends, block.weights,
+        admitted(block, cost, prices), hazards.rates, hazards.jumps,
+        hazards.course(block, search.per_gap), tuple(search),
         *dwells, offsets, states, starts, rows,
         row_states, exits, time, log_time, jumps, run_state, run_time,
     )  # fmt: skip
@@ -78,7 +81,8 @@ def sweep(
     found = Dwells(offsets, states[:n].copy(), starts[:n].copy(), rows[:n].copy())
     emission = params.emission.stats(block.x, row_states, block.row_weights)
     first = totals(found.states[offsets[:-1]], block.weights, M)
-    return found, Stats(exits, time, log_time, jumps, run_state, run_time, block.weights, emission, first)
+    told = None if params.effects is None else exposure_of(block, found, M, search.first_running == 1)
+    return found, Stats(exits, time, log_time, jumps, run_state, run_time, block.weights, emission, first, told)
 
 
 def admitted(block: Block, cost: Floats, prices: Prices) -> Floats:

@@ -29,6 +29,8 @@ class Ready:
 
     def __init__(self, held: HeldOnDevice, propagator: Propagator) -> None:
         process, layout = propagator.process, held.layout
+        if not isinstance(propagator, Propagator) or process.effects is not None:
+            raise NotHereError("rates depend on covariates")
         M = len(process.rates)
         check_states(M, layout)
         if layout.has_kinds:
@@ -99,10 +101,10 @@ def agree(held: HeldOnDevice, state: Any, propagator: Propagator) -> tuple[Any, 
 def expect(held: HeldOnDevice, state: Any, propagator: Propagator) -> tuple[Any, list[Any]]:
     """The pass `jumpmeans.passes.smooth.expect`; sequences that must not go by the eigenbasis go by threads."""
     process, layout = propagator.process, held.layout
+    ready = Ready(held, propagator)
     sound, values, *basis = propagator.eigen
     if not sound:
         raise NotHereError("the eigenvectors of the rate matrix are too nearly alike")
-    ready = Ready(held, propagator)
     M, S, emission = ready.form.n_states, layout.n_sequences, process.emission
     here = kept(emission)
     summed = Summed(M, layout.real, here.columns, kernels.expected_places(M))
@@ -139,4 +141,3 @@ def expect(held: HeldOnDevice, state: Any, propagator: Propagator) -> tuple[Any,
     log_lik[numbers] = more.log_lik
     columns = tuple(mine + other for mine, other in zip(found.emission, more.emission, strict=True))
     return state, [Expected(integrals + more.integrals, first + more.first, columns, log_lik)]
-

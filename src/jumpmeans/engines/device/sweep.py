@@ -56,11 +56,12 @@ class StatsApart(Stats):
 
     def outlasted(self, rates: Floats) -> tuple[Floats, Floats, Floats]:
         """(M,) sums of w, w y and w ln y over the running dwells y of each state with λ y >= 1."""
-        run_state, run_time, weights = self[4], self[5], self[5].by_number
+        run_state: Any = self[4]
+        run_time: Any = self[5]
         M = len(rates)
         grid = sum_grid(run_state.shape[1])
         parts = cuda.device_array((grid[0], 3 * M), np.float64)
-        make_outlasted(M)[grid](run_state, run_time.array, weights, cuda.to_device(rates), parts)
+        make_outlasted(M)[grid](run_state, run_time.array, run_time.by_number, cuda.to_device(rates), parts)
         number, time, log_time = total(parts).reshape(3, M)
         return number, time, log_time
 
@@ -98,8 +99,8 @@ def sweep(
     check_states(M, layout)
     if not isinstance(old, DeviceDwells):
         raise NotHereError("the trajectories to go on from are not on the device")
-    if len(search) != 6:
-        raise NotHereError("a search has parts that the device does not know")
+    if params.effects is not None:
+        raise NotHereError("rates depend on covariates")
     here = kept(emission)
     summed = Summed(M, layout.real, here.columns, M * (4 + M))
     if summed.column_places[-1] > MOST_SUMS:
@@ -189,4 +190,3 @@ def no_path(held: HeldOnDevice, sequence: int, row: int, cost_of: Any) -> NoPath
     part = held.sequence(sequence)
     with np.errstate(over="ignore"):
         return part.no_path(0, row, cost_of(part.x))
-

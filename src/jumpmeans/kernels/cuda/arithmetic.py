@@ -10,9 +10,9 @@ from numba.core import config
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 # Threads of a block: in the simulator each is one of Python, and slow.
-THREADS = 4 if SIMULATED else 64
+THREADS = 2 if SIMULATED else 64
 # Blocks of a sum: always as many, so that it is made in the same order on every card.
-SUM_THREADS, SUM_BLOCKS = (4, 2) if SIMULATED else (128, 1024)
+SUM_THREADS, SUM_BLOCKS = (2, 2) if SIMULATED else (128, 1024)
 # Rows of so many sequences are held side by side: those that a warp reads at once.
 LANES = 32
 

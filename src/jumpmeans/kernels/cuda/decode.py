@@ -18,7 +18,7 @@ N_SHARES = len(SHARES)
 
 
 def make_costs(real):
-    """h and g of the objective (`jumpmeans.model.objective`)."""
+    """The functions h and g of the objective (`jumpmeans.model.objective`)."""
     zero, one, inf = real(0.0), real(1.0), real(np.inf)
 
     @cuda.jit(device=True)
@@ -166,8 +166,8 @@ def make_best_path(form, waits, row_costs):
     """`best_path` and `trace_back`; so many candidates at most (`waits`) come before one row where jumps are one a gap.
 
     The front of each queue, which every candidate asks for, is kept apart from the starts behind it: nearly always that
-    is all there is. The room is a tuple of a thread's own arrays: cand_time, cand_row (n,); link (n, M); and the rest of
-    the queues, time, base, over, index (M, power of two).
+    is all there is. The room is a tuple of a thread's own arrays: cand_time, cand_row (n,); link (n, M); and the rest
+    of the queues, time, base, over, index (M, power of two).
     """
     M, real, with_kinds = form.n_states, form.real, form.kinds
     first_running, free_end = form.first_running, form.free_end
@@ -224,9 +224,7 @@ def make_best_path(form, waits, row_costs):
             count[s] = n + 1
 
     @cuda.jit(device=True)
-    def best_path(
-        observed, at, row0, L, end, lam, into, start_cost, one_a_gap, n_cand, room, found
-    ):
+    def best_path(observed, at, row0, L, end, lam, into, start_cost, one_a_gap, n_cand, room, found):
         # found (3,): last state, its start, row where all paths died
         x, theta, given, mask, kinds = observed
         cand_time, cand_row, link, q_time, q_base, q_over, q_index = room

@@ -4,7 +4,6 @@ As in `jumpmeans.kernels.forward_backward` and `.expectations`, for rows that ar
 times and jumps is added up in the eigenbasis of Q; a sequence with a gap that must not go by it is left out and marked.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -80,7 +79,7 @@ def _with_room(form, one, n_sums):
 
 
 @lru_cache(maxsize=64)
-def make_smooth(form: Smoothed, what: str) -> Callable[..., Any]:
+def make_smooth(form: Smoothed, what: str) -> Any:
     """The kernel of posteriors.
 
     kernel[blocks, threads](scratch, observed, sequences, weights, tau, chain, more, out, where)
@@ -153,7 +152,7 @@ def make_smooth(form: Smoothed, what: str) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=64)
-def make_expect(form: Smoothed, summed: Summed, keeps_rows: bool, is_real: bool) -> Callable[..., Any]:
+def make_expect(form: Smoothed, summed: Summed, keeps_rows: bool, is_real: bool) -> Any:
     """The kernel of expected statistics; arguments as in `make_smooth`.
 
     chain : pi (M,), rate, reach, B, table, then the eigenbasis: values, V, inverse_V, differences, inverses, each as

@@ -2,7 +2,6 @@
 the blocks are added first to last. So two runs agree to the last bit, and no addition waits for another.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +13,8 @@ from .values import make_value
 
 # What is kept of a column: nothing; weight, shift and cost of each state; counts of each code in each state.
 NOTHING, MEAN, COUNTS = "nothing", "mean", "counts"
+# Sums that a block makes at a time.
+TOGETHER = 16
 
 
 class Summed(NamedTuple):
@@ -41,19 +42,22 @@ def make_block_sum(n):
 
     @cuda.jit(device=True)
     def block_sum(own, out):
-        shared = cuda.shared.array(SUM_THREADS, np.float64)
+        shared = cuda.shared.array((TOGETHER, SUM_THREADS), np.float64)
         thread, block = cuda.threadIdx.x, cuda.blockIdx.x
-        for k in range(n):
-            shared[thread] = own[k]
-            cuda.syncthreads()
+        for first in range(0, n, TOGETHER):
+            last = min(first + TOGETHER, n)
+            for k in range(first, last):
+                shared[k - first, thread] = own[k]
             width = SUM_THREADS // 2
             while width > 0:
-                if thread < width:
-                    shared[thread] += shared[thread + width]
                 cuda.syncthreads()
+                if thread < width:
+                    for k in range(last - first):
+                        shared[k, thread] += shared[k, thread + width]
                 width //= 2
             if thread == 0:
-                out[block, k] = shared[0]
+                for k in range(first, last):
+                    out[block, k] = shared[k - first, 0]
             cuda.syncthreads()
 
     return block_sum
@@ -104,7 +108,7 @@ def _both(first, second):
 
 
 @lru_cache(maxsize=64)
-def make_gather(summed: Summed) -> Callable[..., Any]:
+def make_gather(summed: Summed) -> Any:
     """The kernel of statistics: `jumpmeans.kernels.stats`, and those of the columns.
 
     kernel[blocks, threads](sequences, weights, first_running, dwells, x, theta, origin, run_state, run_time, out)
@@ -165,7 +169,7 @@ def make_gather(summed: Summed) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=64)
-def make_outlasted(n_states: int) -> Callable[..., Any]:
+def make_outlasted(n_states: int) -> Any:
     """The kernel that adds up running dwells that have outlasted their mean.
 
     kernel[blocks, threads](run_state, run_time, weights, lam, out): of the dwells y of each state with λ y >= 1 and

@@ -1,6 +1,5 @@
 """A sweep on a device: `jumpmeans.kernels.sweep`, one thread for one sequence after the other."""
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -56,7 +55,7 @@ def scratch_shapes(form: Form) -> list[tuple[tuple[int, ...], Any]]:
 
 
 @lru_cache(maxsize=64)
-def make_sweep(form: Form) -> Callable[..., Any]:
+def make_sweep(form: Form) -> Any:
     """The kernel of a sweep.
 
     kernel[blocks, threads](scratch, observed, sequences, tau, seen, parameters, search, old, new, where)
@@ -95,7 +94,7 @@ def make_sweep(form: Form) -> Callable[..., Any]:
         room_, found, dwells, n, work,
     ):  # fmt: skip
         lam, lam64, into, start_cost = parameters
-        states, starts, rows = dwells
+        _, starts, rows = dwells
         before = np.inf
         for _ in range(rounds):
             n_cand = place_candidates(
