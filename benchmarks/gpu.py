@@ -2,14 +2,15 @@
 
 python benchmarks/gpu.py [rows] [--no-threads]
 
-First a panel of 10^5 rows is fitted by threads and by the GPU, in 64 and in 32 bits, and the answers are compared. Then
-`rows` rows (10^9) in sequences of 20 are simulated on the device, and each pass is timed: the median of some runs, with
-the device waited for, after one that compiles. Written to benchmarks/results/cuda.json.
+First panels of 10^5 and 2 · 10^6 rows are fitted by threads and by the GPU, in 64 and in 32 bits, and the answers are
+compared. Then `rows` rows (10^9) in sequences of 20 are simulated on the device, and each pass is timed: the median of
+some runs, with the device waited for, after one that compiles. Written to benchmarks/results/cuda.json.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import time
@@ -26,15 +27,20 @@ import jumpmeans as jm
 from jumpmeans.emissions import Record
 from jumpmeans.engines.cuda import HeldOnDevice
 from jumpmeans.engines.device.layout import Layout, blocks_of, places
+from jumpmeans.engines.device.smooth import run
 from jumpmeans.fit.descent import Model, descend, minimise
 from jumpmeans.fit.em_steps import em_steps
 from jumpmeans.kernels.cuda.arithmetic import LANES, THREADS, cos, log, sqrt
+from jumpmeans.kernels.cuda.smooth import POSTERIOR
 from jumpmeans.model.objective import Prices, evaluate
 from jumpmeans.model.params import Params
-from jumpmeans.passes import Search, Sequences
+from jumpmeans.model.propagator import Propagator
+from jumpmeans.passes import Block, Search, Sequences
 
 M, LENGTH, RATE, SPACING, NOISE = 5, 20, 0.3, 4.0, 1.0
-SMALL, RUNS, SWEEPS = 100_000, 3, 10
+SMALL, LARGER, RUNS, SWEEPS = 100_000, 2_000_000, 3, 10
+# Of the rows whose posteriors are timed, since they take 8 bytes for each state.
+SHARE = 5
 OUT = Path(__file__).parent / "results" / "cuda.json"
 
 PROCESS = jm.Process(
@@ -77,16 +83,26 @@ def compare() -> dict[str, Any]:
             "two runs agree to the bit": all(np.array_equal(mine[key], again[key]) for key in mine),
         }
         print(name, json.dumps(report[name], indent=1), flush=True)
-    fits = {}
-    for name, engine in {"threads": jm.engines.Threads(), **engines}.items():
-        begun = time.perf_counter()
-        fitted = jm.JumpMeans(M, n_init=1, engine=engine, random_state=0).fit(panel)
-        fits[name] = {"objective": fitted.objective_, "seconds": time.perf_counter() - begun}
-    for name in engines:
-        fits[name]["relative"] = relative(fits[name]["objective"], fits["threads"]["objective"])
-    report["JumpMeans(5).fit, compiling included"] = fits
-    print(json.dumps(fits, indent=1), flush=True)
+    report["fits"] = [compare_fits(SMALL), compare_fits(LARGER)]
     return report
+
+
+def compare_fits(rows: int) -> dict[str, Any]:
+    """Whole fits of JumpMeans by threads and by the GPU: objectives, and seconds of the second one."""
+    panel, _ = jm.simulate(PROCESS, rows // LENGTH, LENGTH, random_state=1)
+    found: dict[str, Any] = {"rows": panel.n_observations}
+    for engine in (jm.engines.Threads(), jm.engines.Cuda(), jm.engines.Cuda("float32")):
+        for _ in range(2):
+            begun = time.perf_counter()
+            fitted = jm.JumpMeans(M, n_init=1, engine=engine, random_state=0).fit(panel)
+            took = time.perf_counter() - begun
+            found.setdefault(f"{engine!r}, first", took)
+        found[repr(engine)] = {"seconds": took, "objective": fitted.objective_}
+    plain = found[repr(jm.engines.Threads())]["objective"]
+    for engine in (jm.engines.Cuda(), jm.engines.Cuda("float32")):
+        found[repr(engine)]["relative"] = relative(found[repr(engine)]["objective"], plain)
+    print(json.dumps(found, indent=1), flush=True)
+    return found
 
 
 def relative(x: float, y: float) -> float:
@@ -151,6 +167,23 @@ def make_simulator(real: Any) -> Any:
     return simulate
 
 
+class Resident(HeldOnDevice):
+    """Sequences that are on the device alone."""
+
+    def sequences(self, numbers: Any) -> Block:
+        """Some of them, brought here."""
+        tau, x, ends = self.layout.tau, self.layout.x[0], self.layout.sequences[3]
+        at = [int(i) // LANES * LANES * LENGTH + int(i) % LANES for i in numbers]
+        rows = [slice(a, a + LANES * (LENGTH - 1) + 1) for a in at]
+        return Block(
+            np.concatenate([tau[own].copy_to_host()[::LANES] for own in rows]).astype(float),
+            LENGTH * np.arange(len(at) + 1),
+            np.array([ends[int(i)] for i in numbers], float),
+            np.ones(len(at)),
+            np.concatenate([x[own].copy_to_host()[::LANES] for own in rows]).astype(float)[:, None],
+        )
+
+
 def many(rows: int, real: Any) -> Sequences:
     """`rows` rows on the device, which have never been here."""
     S = rows // LENGTH
@@ -170,7 +203,7 @@ def many(rows: int, real: Any) -> Sequences:
         kinds=cuda.to_device(np.zeros(1, np.int8)), mask=cuda.to_device(np.zeros(1, np.uint64)), has_kinds=False,
         is_masked=False, n_sequences=S, n_rows=S * LENGTH, longest=LENGTH, lengths=lengths,
     )  # fmt: skip
-    return Sequences(HeldOnDevice(layout, weights, ()), weights, float(ends.copy_to_host().max()))
+    return Sequences(Resident(layout, weights, ()), weights, float(ends.copy_to_host().max()))
 
 
 def timed(work: Callable[[], Any], runs: int = RUNS) -> list[float]:
@@ -183,6 +216,13 @@ def timed(work: Callable[[], Any], runs: int = RUNS) -> list[float]:
         cuda.synchronize()
         seconds.append(time.perf_counter() - begun)
     return seconds[1:]
+
+
+def posteriors(rows: int, real: Any) -> list[float]:
+    """Seconds of the posteriors of so many rows, without the way back."""
+    sequences = many(rows, real)
+    propagator = Propagator.of(PROCESS, sequences.longest_gap)
+    return timed(lambda: run(sequences.held, propagator, POSTERIOR), 2)
 
 
 def measure(rows: int, name: str) -> dict[str, Any]:
@@ -223,6 +263,7 @@ def measure(rows: int, name: str) -> dict[str, Any]:
     del descent
     show("log-likelihood", timed(lambda: sequences.log_likelihood(PROCESS), 2))
     show("expected statistics", timed(lambda: sequences.expect(PROCESS), 2))
+    seconds[f"posteriors of 1/{SHARE} of the rows, which stay there"] = posteriors(rows // SHARE, real)
     process = em_steps(sequences, PROCESS, model().constraints, 1, 0.01)
     print(f"  after an EM step: rates {process.rates.round(5)}", flush=True)
     free, whole = cuda.current_context().get_memory_info()
@@ -237,6 +278,7 @@ def main() -> None:
     report: dict[str, Any] = {
         "card": str(cuda.get_current_device().name),
         "versions": {name: version(name) for name in ("numba", "numba-cuda", "numpy")},
+        "cores": os.cpu_count(),
         "rows": rows, "states": M, "rows of a sequence": LENGTH,
     }  # fmt: skip
     print(report, flush=True)

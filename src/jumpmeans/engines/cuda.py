@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, Ints
 from ..errors import MissingExtraError
 from ..interrupts import held_back
 from ..options import choice, count, none
@@ -21,8 +21,8 @@ from ..passes.engine import Held
 from .threads import Threads
 
 LOGGER = logging.getLogger("jumpmeans")
-# Fewer sequences than these leave most of a card idle.
-FEW_SEQUENCES = 2000
+# Fewer sequences than these leave most of a card idle, which is felt from so many rows on.
+FEW_SEQUENCES, MANY_ROWS = 2000, 100_000
 # What is known of blocks; one with more goes by threads.
 KNOWN = {"tau", "offsets", "ends", "weights", "x", "first", "kinds", "allowed"}
 
@@ -90,10 +90,10 @@ class HeldOnDevice:
 
         whole = joined(blocks)
         held = cls(Layout.of(whole, real), whole.weights, blocks)
-        if whole.n_sequences < FEW_SEQUENCES:
+        if whole.n_sequences < FEW_SEQUENCES and len(whole.tau) >= MANY_ROWS:
             held._say(
-                f"a panel of {whole.n_sequences} sequences leaves most of a GPU idle, which works on each by one "
-                "thread: engine='threads' may serve better"
+                f"{len(whole.tau)} rows in {whole.n_sequences} sequences leave most of a GPU idle, which works on each "
+                "sequence by one thread: engine='threads' serves better"
             )
         return held
 
@@ -155,12 +155,12 @@ class HeldOnDevice:
         """(n,) weight of each row."""
         return np.concatenate([block.row_weights for block in self.blocks])
 
-    def sequence(self, number: int) -> Block:
-        """One sequence of the panel as a block of its own."""
+    def sequences(self, numbers: Ints) -> Block:
+        """Some sequences of the panel as a block of their own."""
         edges = np.cumsum([0, *(block.n_sequences for block in self.blocks)])
-        k = int(np.searchsorted(edges, number, side="right")) - 1
-        i = number - int(edges[k])
-        return self.blocks[k].part(i, i + 1)
+        places = np.searchsorted(edges, numbers, side="right") - 1
+        inside = (numbers - edges[places]).tolist()
+        return joined([self.blocks[k].part(i, i + 1) for k, i in zip(places.tolist(), inside, strict=True)])
 
 
 def device_passes() -> dict[Callable[..., Any], Callable[..., Any]]:

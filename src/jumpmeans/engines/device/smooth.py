@@ -137,7 +137,7 @@ def expect(held: HeldOnDevice, state: Any, propagator: Propagator) -> tuple[Any,
     if len(rest) == 0:
         return state, [found]
     numbers = np.sort(layout.sequences[4].copy_to_host()[rest])
-    more = Expected.join([passes.expect(held.sequence(int(i)), None, propagator)[1] for i in numbers])
+    more = passes.expect(held.sequences(numbers), None, propagator)[1]
     log_lik[numbers] = more.log_lik
     columns = tuple(mine + other for mine, other in zip(found.emission, more.emission, strict=True))
     return state, [Expected(integrals + more.integrals, first + more.first, columns, log_lik)]

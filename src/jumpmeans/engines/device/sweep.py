@@ -187,6 +187,6 @@ def gather(
 
 def no_path(held: HeldOnDevice, sequence: int, row: int, cost_of: Any) -> NoPathError:
     """What to raise when a sequence of the panel has no path; cost_of(x) makes the costs of its rows."""
-    part = held.sequence(sequence)
+    part = held.sequences(np.array([sequence]))
     with np.errstate(over="ignore"):
         return part.no_path(0, row, cost_of(part.x))

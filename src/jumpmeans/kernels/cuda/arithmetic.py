@@ -8,6 +8,13 @@ import math
 import numpy as np
 from numba.core import config
 
+try:
+    from numba.cuda.core import config as device_config  # of numba-cuda
+except ImportError:
+    device_config = config
+
+# A grid is as small as the data are: no fault of theirs.
+device_config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 SIMULATED = bool(config.ENABLE_CUDASIM)
 # Threads of a block: in the simulator each is one of Python, and slow.
 THREADS = 2 if SIMULATED else 64
