@@ -1,6 +1,7 @@
 """Sweeps, posteriors, expected statistics and a fit of 5 Gaussian states on a GPU, beside threads.
 
 python benchmarks/gpu.py [rows] [--no-threads]
+python benchmarks/gpu.py --table    prints what docs/gpu.md has of the last run
 
 First panels of 10^5 and 2 · 10^6 rows are fitted by threads and by the GPU, in 64 and in 32 bits, and the answers are
 compared. Then `rows` rows (10^9) in sequences of 20 are simulated on the device, and each pass is timed: the median of
@@ -270,8 +271,41 @@ def measure(rows: int, name: str) -> dict[str, Any]:
     return {"seconds": seconds, "bytes on the device at the end": whole - free}
 
 
+def table(report: dict[str, Any]) -> str:
+    """The measurements as docs/gpu.md has them."""
+    lines = ["| pass | float64 | float32 |", "| --- | --- | --- |"]
+    for what in report["float64"]["seconds"]:
+        rows = report["rows"] // (SHARE if what.startswith("posteriors") else 1)
+        cells = []
+        for name in ("float64", "float32"):
+            seconds = statistics.median(report[name]["seconds"][what])
+            cells.append(f"{seconds:.2f} s, {rows / seconds / 1e9:.2f} G rows/s")
+        lines.append(f"| {what} | {cells[0]} | {cells[1]} |")
+    lines += ["", "| beside threads, 10^5 rows | float64 | float32 |", "| --- | --- | --- |"]
+    for what in report["beside threads"]["float64"]:
+        cells = [report["beside threads"][name][what] for name in ("float64", "float32")]
+        shown = ["yes" if cell is True else f"{cell:.1g}" if isinstance(cell, float) else str(cell) for cell in cells]
+        lines.append(f"| {what} | {shown[0]} | {shown[1]} |")
+    lines += [
+        "",
+        "| whole fits of `JumpMeans(5)`, seconds | 16 cores | float64 | float32 |",
+        "| --- | --- | --- | --- |",
+    ]
+    for fit in report["beside threads"]["fits"]:
+        names = ["Threads(n_jobs=None)", *(f"Cuda(dtype='{name}', device=None)" for name in ("float64", "float32"))]
+        for which, cells in {
+            "the first of a process": [fit[f"{name}, first"] for name in names],
+            "a later one": [fit[name]["seconds"] for name in names],
+        }.items():
+            lines.append(f"| {fit['rows']:,} rows, {which} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Compare, measure and write."""
+    if "--table" in sys.argv:
+        print(table(json.loads(OUT.read_text())))
+        return
     arguments = [a for a in sys.argv[1:] if not a.startswith("-")]
     rows = int(float(arguments[0])) if arguments else 10**9
     warnings.simplefilter("ignore")

@@ -143,7 +143,7 @@ def fitted(engine):
 def surprising(block):
     """The same rows, of which two just one after the other show states far apart: what the second one says is large."""
     tau, x = block.tau.copy(), block.x.copy()
-    tau[1], x[:2, 0] = tau[0] + 1e-9, (0.0, 6.0)
+    tau[1], x[:2, 0] = tau[0] + 1e-9, (-6.0, 60.0)
     return Block(tau, block.offsets, block.ends, block.weights, x)
 
 

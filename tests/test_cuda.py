@@ -1,14 +1,16 @@
 """The GPU's kernels, in numba's simulator, beside threads; on a GPU benchmarks/gpu.py compares the same.
 
-Planted, and seen to fail here: the state before a jump taken from the wrong row of `into`; a queue that forgets to
-charge what has run up (FOLD) to its front; an ENTRY that does not end all dwells; blocks of a sum added once too often;
-the imaginary part of gaps left out; a mask read one bit too high.
+Planted, and seen to fail here: costs of jumps read as if from and into were each other; a front of a queue that is not
+charged what has run up (FOLD); a front that leaves too late; an ENTRY that does not end all dwells; a jump at a row that
+moves; a tree of sums that adds a thread to itself; the imaginary part of gaps left out; a mask read one bit too high; a
+sequence that must not go by the eigenbasis and is added by nobody.
 """
 
 import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,6 +87,14 @@ def test_what_runs_on_threads_is_said_once(device):
     assert any("leave most of a GPU idle" in line for line in said)
     assert any("'smooth' runs on threads of this machine, since rows are not all snapshots" in line for line in said)
     assert not any("'sweep' runs on threads" in line for line in said)
+
+
+def test_docs_have_the_numbers_of_the_committed_run():
+    root = Path(__file__).parents[1]
+    told = subprocess.run(
+        [sys.executable, str(root / "benchmarks" / "gpu.py"), "--table"], check=True, capture_output=True, text=True
+    )
+    assert told.stdout.strip() in (root / "docs" / "gpu.md").read_text()
 
 
 def test_options():
