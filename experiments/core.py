@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -158,26 +159,38 @@ SETS = {
 }
 
 
-def markdown(results: dict[str, Any]) -> str:
-    """The table of README and docs."""
-    names = {
-        "most_common": "most common observation",
-        "carried_forward": "last value carried forward",
-        "interpolation": "linear interpolation",
-        "kernel_smoother": "kernel smoother",
-        "trajectory_refine_0": "trajectory, `refine=0` (the paper)",
-        "posterior_refine_0": "posterior, `refine=0`",
-        "trajectory": "**trajectory** (least objective)",
-        "trajectory_time": '**trajectory that errs least** (`criterion="time"`)',
-        "posterior": "**posterior**",
-        "bayes_limit": "posterior, true parameters (the limit)",
-        "jumps": "jumps a sequence, least objective",
-        "jumps_time": "jumps a sequence, errs least",
-    }
+NAMES = {
+    "most_common": "most common observation",
+    "carried_forward": "last value carried forward",
+    "interpolation": "linear interpolation",
+    "kernel_smoother": "kernel smoother",
+    "trajectory_refine_0": "trajectory, `refine=0` (the paper)",
+    "posterior_refine_0": "posterior, `refine=0`",
+    "trajectory": "**trajectory** (least objective)",
+    "trajectory_time": '**trajectory that errs least** (`criterion="time"`)',
+    "posterior": "**posterior**",
+    "bayes_limit": "posterior, true parameters (the limit)",
+    "jumps": "jumps a sequence, least objective",
+    "jumps_time": "jumps a sequence, errs least",
+}
+# Rows of the table that README has room for.
+SHORT = (
+    "most_common",
+    "carried_forward",
+    "interpolation",
+    "kernel_smoother",
+    "trajectory_time",
+    "posterior",
+    "bayes_limit",
+)
+
+
+def markdown(results: dict[str, Any], keys: Iterable[str] = NAMES) -> str:
+    """The table of docs, or some rows of it."""
     lines = ["| | " + " | ".join(SETS.values()) + " |", "|---" * (len(SETS) + 1) + "|"]
-    for key, name in names.items():
+    for key in keys:
         cells = [f"{results[s]['mean'][key]:.1f}" if key in results[s]["mean"] else "" for s in SETS]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {NAMES[key]} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -237,10 +250,9 @@ def write_block(path: Path, name: str, text: str) -> None:
 def write_pages(results: dict[str, Any]) -> None:
     """README and docs/choices.md, from the results alone."""
     root = Path(__file__).parents[1]
-    for page in ("README.md", "docs/choices.md"):
-        write_block(root / page, "core table", markdown(results))
-        write_block(root / page, "core aims", aims(results))
-    write_block(root / "docs/choices.md", "core facts", facts(results))
+    write_block(root / "README.md", "core table", markdown(results, SHORT))
+    for name, text in (("core table", markdown(results)), ("core aims", aims(results)), ("core facts", facts(results))):
+        write_block(root / "docs/choices.md", name, text)
 
 
 def summary(rows: list[dict[str, float]]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from jumpmeans.kernels.least_error import PRICE, count_cells, cut_gap, jump_pric
 from jumpmeans.model.propagator import Propagator
 from jumpmeans.model.structure import jumps_needed
 from jumpmeans.passes import Block, Dwells
+from jumpmeans.passes.least_error import stacked
 
 SEEDS = st.integers(0, 2**32 - 1)
 NEVER = -np.inf
@@ -35,7 +36,8 @@ def solve(tau, end, log_density, pi, Q, prices=None):
     longest = float(np.diff(np.concatenate([[0.0], tau, [end]])).max())
     where, counts, states, starts, rows, row_states, cost = least_error_block(
         tau, np.zeros(len(tau), np.int8), np.array([0, len(tau)]), np.array([float(end)]), log_density,
-        np.asarray(pi, float), power_tables(Q, longest), prices, jumps_needed(np.isfinite(prices)),
+        np.asarray(pi, float), stacked([power_tables(Q, longest)]), np.zeros(len(tau) + 1, np.int64),
+        prices, jumps_needed(np.isfinite(prices)),
     )  # fmt: skip
     if where[0] < 0:
         check_layout(tau, end, log_density, pi, prices, states, starts, rows, row_states)
@@ -256,7 +258,8 @@ def least_error(process, panel, scale=1.0):
     prices[np.isfinite(prices)] *= scale
     where, counts, states, starts, rows, _, _ = least_error_block(
         block.tau, block.row_kinds, block.offsets, block.ends, process.emission.unit_log_density(block.x),
-        process.initial_probs, tables, prices, jumps_needed(np.isfinite(prices)),
+        process.initial_probs, stacked([tables]), np.zeros(len(block.tau) + block.n_sequences, np.int64),
+        prices, jumps_needed(np.isfinite(prices)),
     )  # fmt: skip
     assert where.tolist() == [-1, -1]
     return Dwells(np.concatenate([[0], np.cumsum(counts)]), states, starts, rows)

@@ -140,10 +140,10 @@ def _move(V, prices, may_stay, may_jump, U, source):
 
 @njit(**JIT)
 def search_sequence(
-    tau, kinds, end, log_density, pi, filtered, ahead, posterior, lam, rate, B, table, prices, least,
+    tau, kinds, end, log_density, pi, filtered, ahead, posterior, law, lams, rates, Bs, tables, prices, least,
     from_state, point_time, point_row, edges, behind, work,
 ):  # fmt: skip
-    """Best states over the cells of one sequence.
+    """Best states over the cells of one sequence; law (L + 1,): which of the laws holds over each gap.
 
     from_state (points, M), point_time, point_row (points,) OUT: at every edge but the window's start, the state before
     it on the best way to each state behind it. Returns the number of points, the last state and the cost of the way.
@@ -159,6 +159,7 @@ def search_sequence(
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < L else end
         kind = kinds[row] if row < L else np.int8(SNAPSHOT)
+        lam, rate, B, table = lams[law[row]], rates[law[row]], Bs[law[row]], tables[law[row]]
         # at its end, a gap has room for a jump, unless the next row is of the same instant and has one itself
         may_jump = row < L and kind != HELD and not (kind == SNAPSHOT and row + 1 < L and tau[row + 1] == hi)
         may_stay = kind != ENTRY
@@ -254,7 +255,35 @@ def find_crossing(lo, hi, low, high, start, past, future, old, new, rate, B, tab
 
 
 @njit(**JIT)
-def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices, jumps_needed):
+def filter_under(tau, kinds, log_density, pi, law, lams, rates, Bs, tables, filtered, ahead, work):
+    """As `filter_sequence`, under the law of each gap: the row that the process cannot produce, or -1."""
+    before = pi
+    one = np.empty(1)
+    for row in range(tau.shape[0]):
+        one[0] = tau[row] - (tau[row - 1] if row > 0 else 0.0)
+        g, own = law[row], slice(row, row + 1)
+        _, died = filter_sequence(
+            one, kinds[own], log_density[own], before, lams[g], rates[g], Bs[g], tables[g], filtered[own], ahead[own],
+            work,
+        )  # fmt: skip
+        if died >= 0:
+            return row
+        before = filtered[row]
+    return -1
+
+
+@njit(**JIT)
+def smooth_under(tau, kinds, posterior, ahead, law, lams, rates, Bs, tables, ratio, back, work):
+    """As `smooth_sequence`, under the law of each gap."""
+    for row in range(tau.shape[0] - 2, -1, -1):
+        g, own = law[row + 1], slice(row, row + 2)
+        smooth_sequence(
+            tau[own], kinds[own], posterior[own], ahead[own], lams[g], rates[g], Bs[g], tables[g], ratio, back, work
+        )
+
+
+@njit(**JIT)
+def least_error_block(tau, kinds, offsets, ends, log_density, pi, laws, gap_laws, prices, jumps_needed):
     """The trajectory that errs least, of every sequence of a block.
 
     Parameters
@@ -262,7 +291,9 @@ def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices
     tau, offsets, ends : as in `sweep_block`
     kinds : (n,) how each row was seen, a first row at the start of its window as a snapshot
     log_density : (n, M), zero rows where nothing was observed
-    pi, tables : the process, as in `smooth_block`
+    pi : (M,) of the first state
+    laws : rate (G,), B, table, n_terms and λ of each law, tables as in `smooth_block` with one more axis in front
+    gap_laws : (n + S,) which law holds over the gap before each row, then over those to the ends of the windows
     prices : (M, M) of each jump, in units of time; inf for those that cannot happen and on the diagonal
     jumps_needed : most jumps that the shortest way between two states takes
 
@@ -274,8 +305,9 @@ def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices
     row_states : (n,)
     cost : (S,) expected time in the wrong state plus the price of the jumps, on the grid
     """
-    rate, B, table, _, lam = tables
+    rates, Bs, tables, _, lams = laws
     M = pi.shape[0]
+    n_rows = tau.shape[0]
     S = ends.shape[0]
     least = max(LEAST_CELLS, CELLS_PER_JUMP * jumps_needed)
     longest, most_cells, most_points = 1, 1, 1
@@ -285,6 +317,7 @@ def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices
         points = 0
         for row in range(first, last + 1):
             lo = tau[row - 1] if row > first else 0.0
+            rate = rates[gap_laws[row if row < last else n_rows + i]]
             cells = count_cells(rate * ((tau[row] if row < last else ends[i]) - lo), least)
             most_cells = max(most_cells, cells)
             points += cells
@@ -293,7 +326,7 @@ def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices
     from_state = np.empty((most_points, M), np.int16)
     point_time, point_row = np.empty(most_points), np.empty(most_points, np.int64)
     edges, behind = np.empty(most_cells + 1), np.empty((most_cells + 1, M))
-    jump_points = np.empty(most_points, np.int64)
+    jump_points, law = np.empty(most_points, np.int64), np.empty(longest + 1, np.int64)
     work, ratio, back, left, p = np.empty((2, M)), np.empty(M), np.empty(M), np.empty(M), np.empty(M)
 
     where = np.full(2, -1, np.int64)
@@ -306,15 +339,17 @@ def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices
         first, last = offsets[i], offsets[i + 1]
         L = last - first
         tau_i, kinds_i = tau[first:last], kinds[first:last]
-        _, died = filter_sequence(
-            tau_i, kinds_i, log_density[first:last], pi, lam, rate, B, table, filtered, ahead, work
+        law[:L] = gap_laws[first:last]
+        law[L] = gap_laws[n_rows + i]
+        died = filter_under(
+            tau_i, kinds_i, log_density[first:last], pi, law, lams, rates, Bs, tables, filtered, ahead, work
         )
         if died < 0:
             posterior[:L] = filtered[:L]
-            smooth_sequence(tau_i, kinds_i, posterior[:L], ahead, lam, rate, B, table, ratio, back, work)
+            smooth_under(tau_i, kinds_i, posterior[:L], ahead, law, lams, rates, Bs, tables, ratio, back, work)
             n_points, s, cost[i] = search_sequence(
-                tau_i, kinds_i, ends[i], log_density[first:last], pi, filtered, ahead, posterior, lam, rate, B, table,
-                prices, least, from_state, point_time, point_row, edges, behind, work,
+                tau_i, kinds_i, ends[i], log_density[first:last], pi, filtered, ahead, posterior,
+                law, lams, rates, Bs, tables, prices, least, from_state, point_time, point_row, edges, behind, work,
             )  # fmt: skip
             if cost[i] == np.inf:
                 died = L - 1
@@ -345,6 +380,7 @@ def least_error_block(tau, kinds, offsets, ends, log_density, pi, tables, prices
         for j in range(1, n_jumps + 1):
             k = jump_points[n_jumps - j]
             row = point_row[k]
+            rate, B, table = rates[law[row]], Bs[law[row]], tables[law[row]]
             lo = tau_i[row - 1] if row > 0 else 0.0
             hi = tau_i[row] if row < L else ends[i]
             low = max(starts[total + j - 1], point_time[k - 1] if k > 0 and point_row[k - 1] == row else lo)

@@ -134,6 +134,7 @@ def _wanted(
         )
     labels = states.tolist()
     out: dict[str, Any] = {}
+    given_names = {name for listed in given.values() for name in ([listed] if isinstance(listed, str) else listed)}
     for key, listed in given.items():
         chosen = np.zeros(open_moves.shape, dtype=bool)
         if isinstance(key, tuple) and key not in labels:
@@ -157,6 +158,7 @@ def _wanted(
                     f"covariates must be among {first_few(names)}, got {name!r}{nearest(name, names)} for {key!r}."
                 )
             out[name] = out.get(name, np.zeros(open_moves.shape, dtype=bool)) | (chosen & open_moves)
+    out |= {name: open_moves for name in broken if name not in given_names}
     if not out:
         raise ValueError("covariates must name at least one, got an empty mapping; leave it out.")
     return out

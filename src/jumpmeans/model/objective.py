@@ -45,6 +45,7 @@ class Prices(NamedTuple):
     jump_pseudo_count : α of the rows of P; state_cost : ξ_1; shared_row : ξ_2, pull of each row to the base row.
     running : whether running dwells cost g; integrated : whether the rows are integrated out, so that a state pays ξ_2
     for every further state that it is followed by. first : (M,) cost of the first state, 0 or infinite; None: nothing.
+    ridge : (D,) ρ, number of readings at 0 that hold each offset of a person; None: there are no offsets.
     """
 
     transition: float
@@ -57,14 +58,17 @@ class Prices(NamedTuple):
     running: bool = True
     integrated: bool = False
     first: Floats | None = None
+    ridge: Floats | None = None
 
     def check_fields(self) -> None:
         """Refuse what are no prices, if they come from a file."""
-        numbers = [x for name, x in self._asdict().items() if name not in ("emission", "first")]
+        numbers = [x for name, x in self._asdict().items() if name not in ("emission", "first", "ridge")]
         require_floats("prices", np.array(numbers, dtype=np.float64), (len(numbers),), least=0.0)
         require_floats("prices of columns", self.emission, (len(self.emission),), least=0.0)
         if self.first is not None:
             require_floats("costs of the first state", self.first, (len(self.first),), least=0.0, finite=False)
+        if self.ridge is not None:
+            require_floats("ridges of the offsets", self.ridge, (len(self.emission),), least=0.0, finite=False)
 
 
 class Stats(NamedTuple):
@@ -76,6 +80,8 @@ class Stats(NamedTuple):
     weights : (S,) sequence weights.
     emission : statistics of each column, made and read by its family.
     first : (M,) weighted number of sequences that begin in each state, where it is known.
+    readings : what the offsets of people are settled by (`model.levels`), where there are any; offsets : (D,) their
+        weighted sums of squares.
     exposure : dwells by the covariates that they were spent under, where rates depend on some.
     """
 
@@ -89,6 +95,8 @@ class Stats(NamedTuple):
     emission: tuple[Any, ...]
     first: Floats | None = None
     exposure: Exposure | None = None
+    readings: Any = None
+    offsets: Floats | None = None
 
     @property
     def is_apart(self) -> bool:
@@ -138,6 +146,7 @@ def join_stats(parts: list[Stats]) -> Stats:
         weights=np.concatenate([part.weights for part in parts]),
         emission=tuple(sum_in_order(list(column)) for column in columns),
         first=sum_in_order([part.first for part in parts]),
+        readings=None if parts[0].readings is None else parts[0].readings.joined([part.readings for part in parts]),
         exposure=None if exposures[0] is None else Exposure.join(exposures),
     )
 
@@ -155,6 +164,7 @@ class Cost(NamedTuple):
     emission_prior: float
     states: float = 0.0
     shared_rows: float = 0.0
+    offsets: float = 0.0
 
     @property
     def total(self) -> float:
@@ -226,4 +236,13 @@ def evaluate(stats: Any, params: Any, prices: Prices) -> Cost:
         emission_prior=float(prices.emission @ emission.prior_costs()),
         states=prices.state_cost * len(rates),
         shared_rows=prices.shared_row * row_prior(stats, params, prices) if prices.shared_row > 0 else 0.0,
+        offsets=offset_cost(stats.offsets, prices),
     )
+
+
+def offset_cost(squares: Floats | None, prices: Prices) -> float:
+    """Ridge on the offsets of people, ½ ζ ρ Σ b², from their sums of squares (D,); no offset, no cost."""
+    if squares is None or prices.ridge is None:
+        return 0.0
+    paid = squares > 0
+    return float(0.5 * (prices.emission[paid] * prices.ridge[paid] * squares[paid]).sum())

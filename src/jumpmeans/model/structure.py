@@ -53,8 +53,8 @@ class Structure:
     breaks : list of times, or {"time" or a covariate: [values]}, optional
         Rates are constant between breaks, and differ from piece to piece by a factor: that of the piece against the
         first one, an effect like that of a category. Times are those of the panel. A covariate with breaks, such as
-        age, is one that grows by one in each unit of time, from its value at the first row of a sequence. Without
-        `covariates`, all moves depend on the pieces, and nothing else.
+        age, is one that grows by one in each unit of time, from its value at the first row of a sequence. All moves
+        depend on the pieces, but where `covariates` names them (time as "time") for some.
 
     Examples
     --------
