@@ -66,7 +66,8 @@ def swept(engine, block, emission, search, sweeps=2):
     for _ in range(sweeps):
         dwells, stats = sequences.sweep(dwells, params, prices, search)
     found = sequences.fetch(dwells)
-    out = {name: np.asarray(getattr(stats, name)) for name in stats._fields if name not in ("emission", "exposure")}
+    names = [name for name in stats._fields if name != "emission" and getattr(stats, name) is not None]
+    out = {name: np.asarray(getattr(stats, name)) for name in names}
     out |= {f"dwells {name}": np.asarray(getattr(found, name)) for name in found._fields}
     return (
         out

@@ -1,9 +1,9 @@
 """The GPU's kernels, in numba's simulator, beside threads; on a GPU benchmarks/gpu.py compares the same.
 
 Planted, and seen to fail here: costs of jumps read as if from and into were each other; a front of a queue that is not
-charged what has run up (FOLD); a front that leaves too late; an ENTRY that does not end all dwells; a jump at a row that
-moves; a tree of sums that adds a thread to itself; the imaginary part of gaps left out; a mask read one bit too high; a
-sequence that must not go by the eigenbasis and is added by nobody.
+charged what has run up (FOLD); a front that leaves too late; an ENTRY that does not end all dwells; a jump at a row
+that moves; a tree of sums that adds a thread to itself; the imaginary part of gaps left out; a mask read one bit too
+high; a sequence that must not go by the eigenbasis and is added by nobody.
 """
 
 import os

@@ -18,7 +18,7 @@ from ...passes import smooth as passes
 from ...passes.smooth import Expected
 from .columns import density_forms, is_spoken, kept, read_stats
 from .layout import DeviceDwells, no_scratch, scratch, sum_grid, total
-from .sweep import MOST_SUMS, NotHereError, check_states, no_path
+from .sweep import MOST_SUMS, NotHereError, check_levels, check_states, no_path
 
 if TYPE_CHECKING:
     from ..cuda import HeldOnDevice
@@ -78,19 +78,22 @@ def run(held: HeldOnDevice, propagator: Propagator, what: str, dwells: Any = Non
     return posterior, ready.log_lik.copy_to_host(), parts
 
 
-def smooth(held: HeldOnDevice, state: Any, propagator: Propagator) -> tuple[Any, list[Any]]:
+def smooth(held: HeldOnDevice, state: Any, propagator: Propagator, levels: Any = None) -> tuple[Any, list[Any]]:
     """The pass `jumpmeans.passes.smooth.smooth`."""
+    check_levels(levels)
     posterior, log_lik, _ = run(held, propagator, kernels.POSTERIOR)
     return state, [(posterior.copy_to_host(), log_lik)]
 
 
-def weigh(held: HeldOnDevice, state: Any, propagator: Propagator) -> tuple[Any, list[Any]]:
+def weigh(held: HeldOnDevice, state: Any, propagator: Propagator, levels: Any = None) -> tuple[Any, list[Any]]:
     """The pass `jumpmeans.passes.smooth.weigh`."""
+    check_levels(levels)
     return state, [run(held, propagator, kernels.WEIGH)[1]]
 
 
-def agree(held: HeldOnDevice, state: Any, propagator: Propagator) -> tuple[Any, list[Any]]:
+def agree(held: HeldOnDevice, state: Any, propagator: Propagator, levels: Any = None) -> tuple[Any, list[Any]]:
     """The pass `jumpmeans.passes.smooth.agree`."""
+    check_levels(levels)
     if not isinstance(state, DeviceDwells):
         raise NotHereError("the trajectories are not on the device")
     parts = run(held, propagator, kernels.AGREE, state)[2]
@@ -98,8 +101,9 @@ def agree(held: HeldOnDevice, state: Any, propagator: Propagator) -> tuple[Any, 
     return state, [total(parts).reshape(M, M)]
 
 
-def expect(held: HeldOnDevice, state: Any, propagator: Propagator) -> tuple[Any, list[Any]]:
+def expect(held: HeldOnDevice, state: Any, propagator: Propagator, levels: Any = None) -> tuple[Any, list[Any]]:
     """The pass `jumpmeans.passes.smooth.expect`; sequences that must not go by the eigenbasis go by threads."""
+    check_levels(levels)
     process, layout = propagator.process, held.layout
     ready = Ready(held, propagator)
     sound, values, *basis = propagator.eigen

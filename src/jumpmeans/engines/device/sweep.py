@@ -85,15 +85,22 @@ def check_states(n_states: int, layout: Layout) -> None:
         raise NotHereError(f"rows allow some of more than {MOST_MASKED} states")
 
 
+def check_levels(levels: Any) -> None:
+    """Refuse values that are taken relative to levels."""
+    if levels is not None:
+        raise NotHereError("people differ in level")
+
+
 def blank(held: HeldOnDevice, state: Any) -> tuple[DeviceDwells, list[Any]]:
     """The pass that lays down trajectories without jumps."""
     return held.layout.blank(), [None]
 
 
 def sweep(
-    held: HeldOnDevice, old: Any, params: Params, costs: Floats, prices: Prices, search: Search
+    held: HeldOnDevice, old: Any, params: Params, costs: Floats, prices: Prices, search: Search, levels: Any = None
 ) -> tuple[DeviceDwells, list[Any]]:
     """The pass `jumpmeans.passes.sweep.sweep`."""
+    check_levels(levels)
     layout, emission = held.layout, params.emission
     M = emission.n_states
     check_states(M, layout)
