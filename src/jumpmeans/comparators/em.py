@@ -35,7 +35,7 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
-from ..fit.start import given_process, named_emission, start_emission
+from ..fit.start import given_process, named_emission, start_emission, with_effects
 from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.dependence import Laid, depend, lay_out
@@ -377,21 +377,6 @@ class EM(ReadOut):
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
-
-
-def with_effects(process: Process, effects: Effects | None, emission: Record) -> Process:
-    """A process to start from, its rates as those of a panel depend on covariates; its own effects where they fit.
-
-    The baseline goes with the centres: it is the process at the mean covariates of this panel.
-    """
-    old = process.effects
-    if effects is None or old is None or old.names != effects.names or not np.array_equal(old.number, effects.number):
-        return replace(process, emission=emission, effects=effects)
-    shifted = process.rate_matrices((effects.centres - old.centres)[None])[0]
-    np.fill_diagonal(shifted, 0.0)
-    rates, P = split(shifted, process.transition_probs)
-    moved = replace(effects, coefs=old.coefs)
-    return replace(process, rates=rates, transition_probs=P, emission=emission, effects=moved)
 
 
 def hidden_start(

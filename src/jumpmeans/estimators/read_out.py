@@ -299,6 +299,7 @@ class ReadOut(Pictured, ModelAnswers):
 
     def _dwells(self, panel: Panel, criterion: str) -> Dwells:
         """Trajectories of a panel by a criterion."""
+        require_constant(self.process_, "criterion='time'")
         laid, sequences = self._held_sequences(panel)
         with explained(laid.panel, "the fitted process"):
             return own_rows(sequences.fetch(sequences.err_least(self.process_)), laid, panel)
@@ -531,6 +532,15 @@ class ReadOut(Pictured, ModelAnswers):
         if check is not None and not check.better:
             columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
         return columns
+
+
+def require_constant(process: Process, what: str) -> None:
+    """Refuse rates that depend on covariates where a decoder knows one rate for each state."""
+    if process.effects is not None:
+        raise ValueError(
+            f"{what} must have rates that depend on nothing, got a process with effects of covariates; take "
+            "process_.at({...}), or decode a JumpMeans by criterion='objective'."
+        )
 
 
 def own_rows(dwells: Dwells, laid: Laid, panel: Panel) -> Dwells:
