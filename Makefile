@@ -6,7 +6,7 @@ PYTHON ?= python3
 
 DOCS := build/docs
 
-.PHONY: demo test test-slow test-lowest dist lint docs docs-links bench reproduce reproduce-quick weekly lock recompile clean
+.PHONY: demo test test-slow test-lowest dist lint docs docs-links bench bench-peers reproduce reproduce-quick weekly lock recompile clean
 
 demo: $(STAMP)
 	$(PY) examples/demo.py demo
@@ -43,7 +43,7 @@ lint: $(STAMP)
 # The pages, with every tutorial and example run; a warning or a broken link is an error. No network is needed.
 docs: $(STAMP)
 	$(PY) -m sphinx -W --keep-going -q -b html docs $(DOCS)
-	$(PY) docs/links.py $(DOCS)
+	$(PY) docs/check_site.py $(DOCS)
 	@echo "open $(DOCS)/index.html"
 
 # Links to other sites, which needs the network.
@@ -56,6 +56,18 @@ bench: $(STAMP)
 	$(PY) benchmarks/infinite.py
 	$(PY) benchmarks/cli.py
 	$(PY) benchmarks/online.py
+
+# Beside the peers, in an environment of their own: they bring torch and jax.
+PEERS := .venv-peers
+
+bench-peers: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/peers.py
+	$(PEERS)/bin/python benchmarks/peers.py --write
+
+$(PEERS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(PEERS) && $(PEERS)/bin/python -m pip install -q -U 'pip>=25.1'
+	$(PEERS)/bin/python -m pip install -q --group peers -e '.[plots]'
+	@touch $@
 
 # The paper's experiments and docs/reproduction.md; a run that was stopped goes on where it was.
 reproduce: $(STAMP)
@@ -86,4 +98,4 @@ recompile:
 	find src -name '*.nb[ic]' -delete
 
 clean:
-	rm -rf $(VENV) $(LOWEST) demo build dist experiments/.cache experiments/results-quick .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(PEERS) demo build dist experiments/.cache experiments/results-quick .pytest_cache .mypy_cache .ruff_cache .hypothesis

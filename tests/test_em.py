@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import jumpmeans as jm
 from jumpmeans.comparators import EM
 from jumpmeans.engines import Threads
-from jumpmeans.fit.ascent import SCALE_FLOOR, Task, Terrain, look, rebuild, shortest_gap
+from jumpmeans.fit.ascent import SCALE_FLOOR, Task, Terrain, look, rebuild
 from jumpmeans.model.constraints import Constraints
 from jumpmeans.passes import Sequences
 
@@ -422,8 +422,8 @@ def test_not_converged_is_said():
 
 def test_shortest_gap():
     panel = jm.Panel.from_arrays([0, 1, 1.25, 5, 0, 3], ["a", "b", None, "a", "a", "b"], [1, 1, 1, 1, 2, 2])
-    assert shortest_gap(panel) == 1.0
-    assert shortest_gap(jm.Panel.from_arrays([0.0], ["a"], [1])) == np.inf
+    assert panel.shortest_gap == 1.0
+    assert jm.Panel.from_arrays([0.0], ["a"], [1]).shortest_gap == np.inf
 
 
 # ---------------------------------------------------------------- the contract

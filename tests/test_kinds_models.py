@@ -9,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM, Gibbs, Interpolation, MLTrajectory, MostCommon, ParticleGibbs
+from jumpmeans.emissions import Direct, Record
 from jumpmeans.errors import StructureWarning
-from jumpmeans.fit.advice import warn_of_times
+from jumpmeans.fit.advice import Looks, warn_of_times
 from jumpmeans.kinds import ENTRY, SNAPSHOT, TRANSITION
 from jumpmeans.passes import Block
 
@@ -140,7 +141,7 @@ def test_looks_are_not_taken_for_entry_times():
     for panel in (wide, jm.datasets.load_edss(), jm.datasets.load_icu_pressure("nih4")):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warn_of_times(panel, panel.values[:, 0])
+            warn_of_times(Looks.of(panel, Record([Direct(panel.labels())])))
 
 
 # --------------------------------------------------------------------------------------------- who cannot

@@ -322,7 +322,10 @@ REFUSED = {
     "no model": (edit(model=STEP), "must be a model, got Step"),
     "nothing": (edit(model=None), "must be a model, got NoneType"),
     "unknown option": (edit(model__fields__options=mapping(("evil", 1))), r"no options or results \['evil'\]"),
-    "wrong option": (edit(model__fields__options=mapping(("tol", -1))), "tol must be a finite number >= 0, got -1"),
+    "wrong option": (
+        edit(model__fields__options=mapping(("tol", -1))),
+        "tol must be 'auto' or a finite number >= 0, got -1",
+    ),
     "a method replaced": (edit(model__fields__fitted=mapping(("fit", 1))), r"no options or results \['fit'\]"),
     "NaN": (swap("process_", "rates", value=[np.nan, 1.0]), r"model.fitted\['process_'\]: rates must be finite"),
     "wrong shape": (swap("process_", "rates", value=np.ones(3)), r"process_.*must be a list of 3 labels"),

@@ -252,7 +252,7 @@ def test_each_closing_step_is_one_step_of_em(rng):
     processes = [model_of("gaussian", refine=k).fit(panel).process_ for k in range(5)]
     sequences, free = Sequences.of(ONE, panel, panel.values), Constraints.of(~np.eye(3, dtype=bool))
     for before, after in pairwise(processes):
-        step = em_steps(sequences, before, free, 1, PSEUDO_COUNT)
+        step, _ = em_steps(sequences, before, free, 1, PSEUDO_COUNT)
         np.testing.assert_allclose(after.rates, step.rates, rtol=1e-12)
         np.testing.assert_allclose(after.emission.means, step.emission.means, rtol=1e-12)
         assert not np.allclose(after.rates, before.rates, rtol=1e-9)

@@ -60,6 +60,8 @@ WRONG = {
     "proposals": [None, "some", ["split"], True, {"pair"}],
     "check": [None, "yes", 1],
     "accelerate": [None, "yes", 1],
+    "offsets": ["person", True, 1, ["sequence"]],
+    "offset_sd": [None, "some", True, *NO_PRICES, -1, np.nan, ["auto", -1], []],
     "random_state": [-1, 1.5, "seed", True, [-1], np.random],
     "engine": [None, "gpu", 4],
 }

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .data.files import read_panel
     from .data.panel import Panel
     from .data.trajectories import Trajectories
+    from .engines.scanned import scan_panel
     from .errors import InfeasibleError, MissingExtraError, ModelFileError, PanelError
     from .estimators import InfiniteJumpMeans, JumpMeans
     from .evaluation import (
@@ -59,6 +60,7 @@ _HOMES = {
     "plots": "",
     "read_panel": "data.files",
     "reconstruction_error": "evaluation",
+    "scan_panel": "engines.scanned",
     "simulate": "simulation",
     "simulate_hggp": "model.gamma_process",
     "state_path": "evaluation",
@@ -93,6 +95,7 @@ __all__ = [
     "plots",
     "read_panel",
     "reconstruction_error",
+    "scan_panel",
     "simulate",
     "simulate_hggp",
     "state_path",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -15,24 +15,37 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
-from ..engines import get_engine
+from ..engines.scanned import ScannedPanel
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
-from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_panel, explained
-from ..fit.advice import warn_of_ends, warn_of_times
-from ..fit.ascent import Climb, Point, Task, climb, opened, warn_if_endless
+from ..estimators.people import People
+from ..estimators.ratios import hazard_ratios, require_effects
+from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, explained, hold
+from ..fit.advice import warn_of_looks
+from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
 from ..fit.information import observed_information
-from ..fit.setup import are_distinct, check_distinct, constrain, start_panel, states_and_emission, typical_gap
-from ..fit.start import given_process, named_emission, start_emission
+from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, refuse_scanned
+from ..fit.setup import (
+    Data,
+    are_distinct,
+    check_distinct,
+    constrain,
+    measured_panel,
+    start_panel,
+    states_and_emission,
+    typical_gap,
+)
+from ..fit.start import given_process, named_emission, start_emission, with_effects
 from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.dependence import Laid, depend, lay_out
 from ..model.effects import Effects
+from ..model.levels import Levels
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
 from ..options import Rule, check_options, count, families, flag, instance, none, number, seed, state_labels
-from ..passes import NoPathError, Sequences
+from ..passes import NoPathError
 from ..stored import stored
 from .sureness import Sureness
 
@@ -73,6 +86,12 @@ class EM(ReadOut):
     accelerate : bool
         Whether to leap ahead between EM steps (see Notes); without it a fit is plain EM.
     random_state : int, Generator or None
+    offsets : "sequence", "group" or None
+        Whether people differ in level: x = μ_s + b + noise, a random intercept b in every gaussian (and, by its
+        logarithms, lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the
+        person.
+    offset_sd : float, list of float or "auto"
+        τ, standard deviation of the offsets of each column; auto: estimated.
 
     Attributes
     ----------
@@ -129,6 +148,8 @@ class EM(ReadOut):
         "tol": number(least=0),
         "accelerate": flag,
         "random_state": seed,
+        "offsets": OFFSETS,
+        "offset_sd": OFFSET_SD,
     }
 
     def __init__(
@@ -145,6 +166,8 @@ class EM(ReadOut):
         tol: float = 1e-8,
         accelerate: bool = True,
         random_state: Any = 0,
+        offsets: str | None = None,
+        offset_sd: float | Sequence[float] | str = "auto",
     ) -> None:
         self.n_states = n_states
         self.emission = emission
@@ -157,57 +180,63 @@ class EM(ReadOut):
         self.tol = tol
         self.accelerate = accelerate
         self.random_state = random_state
+        self.offsets = offsets
+        self.offset_sd = offset_sd
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
-        panel = as_panel(panel)
+        panel = as_data(panel)
         given = None if self.start is None else given_process(self.start, self.n_states)
         if given is not None:
             labels, blank = given.states, given.emission.with_pseudo_count(0.0)
         else:
             labels, blank = states_and_emission(panel, self.emission, self.n_states, self.states, "auto")
         constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
-        x = blank.encode(panel)
-        warn_of_ends(panel, blank.states_seen(x), labels, constraints.moves)
-        warn_of_times(panel, blank.states_seen(x))
-        laid = depend(self.structure, panel, labels, constraints)
+        warn_of_looks(panel, blank, labels, constraints.moves)
+        refuse_scanned(panel, self.offsets)
+        measured = measured_panel(panel)
+        if isinstance(panel, ScannedPanel):
+            panel.refuse_dependence(self.structure)
+            laid, here = Laid(panel, np.empty(0, np.int64)), measured  # type: ignore[arg-type]
+        else:
+            laid, here = depend(self.structure, panel, labels, constraints), panel
         effects = laid.effects
-        task = self._task(laid, constraints, blank, x, panel, labels)
-        few = start_panel(panel, constraints) if given is None else panel
-        own = x if few is panel else blank.encode(few)
+        task = self._task(laid, constraints, blank, measured, labels)._replace(shortest_gap=panel.shortest_gap)
+        few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
+        levels = begin_levels(measured, blank.encode(measured), blank, self.offsets, self.offset_sd)
         run = None
         if given is not None:
-            starts = [opened(with_effects(given, effects, blank), constraints, typical_gap(panel))]
-        elif few is panel or not are_distinct(blank, own):
-            starts = self._starts(panel, x, blank, constraints, labels, effects)
+            starts = [opened(with_effects(given, effects, blank), constraints, typical_gap(measured))]
+        elif few is panel or not are_distinct(blank, blank.encode(few)):
+            starts = self._starts(here, blank, constraints, labels, effects, levels)
         else:
             seen = lay_out(effects, few)
-            sample = self._task(seen, constraints, blank, own, few, labels)
-            with explained(seen.panel, WHY):
-                found = self._best_climb(sample, self._starts(few, own, blank, constraints, labels, effects)).end
-            wide = own if seen.panel is few else blank.encode(seen.panel)
-            start = opened(loosened(found, sample, wide, seen.panel), constraints, typical_gap(few))
-            # what the sample does not show may be impossible under what it says: then all rows are started from
+            sample = self._task(seen, constraints, blank, few, labels)
+            # what the sample does not show may be impossible under what it says: then all rows are started from, which
+            # also tells of a row that nothing explains
             with suppress(NoPathError):
-                run = self._best_climb(task, [start])
-            starts = [] if run else self._starts(panel, x, blank, constraints, labels, effects)
+                found = self._best_climb(sample, self._starts(few, blank, constraints, labels, effects)).end
+                loose = loosened(found, sample, blank.encode(seen.panel), seen.panel)
+                run = self._best_climb(task, [opened(loose, constraints, typical_gap(few))])
+            starts = [] if run else self._starts(here, blank, constraints, labels, effects)
         with explained(laid.panel, WHY):
-            run = run or self._best_climb(task, starts)
+            run = run or self._best_climb(task, starts, levels)
         with all_at_once(self) as new:
-            new._publish(panel, run, labels, task.shortest_gap)
+            new._publish(panel, run, labels, task.shortest_gap, laid.z)
         return self
 
     def _starts(
         self,
         panel: Panel,
-        x: Floats,
         blank: Record,
         constraints: Constraints,
         labels: NDArray[Any],
         effects: Effects | None,
+        levels: Levels | None = None,
     ) -> list[Process]:
         """Processes to start from."""
+        x = at_own_level(panel, blank.encode(panel), levels)
         check_distinct(panel, blank, x)
         rng = np.random.default_rng(self.random_state)
         moves = constraints.moves
@@ -221,12 +250,12 @@ class EM(ReadOut):
             found.append(Process(rates, P, constraints.initial, emission, labels, effects))  # type: ignore[arg-type]
         return found
 
-    def _best_climb(self, task: Task, starts: list[Process]) -> Climb:
+    def _best_climb(self, task: Task, starts: list[Process], levels: Levels | None = None) -> Climb:
         """The climb that ends highest."""
-        climbs = [climb(task, start, self.max_iter, self.tol, self.accelerate) for start in starts]
+        climbs = [climb_with_levels(task, start, self.max_iter, self.tol, self.accelerate, levels) for start in starts]
         return max(climbs, key=lambda run: run.end.log_lik)
 
-    def _publish(self, panel: Panel, run: Climb, labels: NDArray[Any], shortest: float) -> None:
+    def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], shortest: float, z: Floats | None) -> None:
         process, expected = run.end.process, run.end.expected
         time, jumps = np.diag(expected.integrals), process.rate_matrix * expected.integrals
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
@@ -235,12 +264,17 @@ class EM(ReadOut):
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
                 process = replace(process, states=labels)
-        self.process_, self.states_, self._seen_ = process, process.states, panel
+        self.process_, self.states_ = process, process.states
+        self.__dict__.pop("_seen_", None), self.__dict__.pop("_people_", None)
+        if run.end.levels is not None and self.offsets is not None and isinstance(panel, Panel):
+            self._people_ = People.of(panel, run.end.levels, self.offsets)
+        if not isinstance(panel, ScannedPanel):
+            self._seen_ = panel
         self._occupancy_ = Occupancy.of(panel, time, visits)
-        self._last_value_ = check_at_fit(self, panel)
+        self._last_value_ = check_at_fit(self, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
-        if warn_if_endless(process, shortest):
+        if warn_if_endless(process, shortest) or warn_if_unbounded(process, z):
             self.converged_ = False
         elif not run.converged:
             warnings.warn(
@@ -277,22 +311,62 @@ class EM(ReadOut):
         >>> low, high = sure.interval(lambda m: m.process_.sojourn())
         """
         process, panel = self._fitted(), self._panel(panel)
+        if self.offsets is not None:
+            raise ValueError(
+                "offsets must be None for information, got "
+                f"{self.offsets!r}: a likelihood with levels of people is known by a lower bound only; ask `bootstrap`."
+            )
         emission = process.emission.with_pseudo_count(0.0)
-        x = emission.encode(panel)
         constraints = (self.structure or Structure()).constraints(process.states)
         laid = lay_out(process.effects, panel)
-        task = self._task(laid, constraints, emission, x, panel, process.states)
+        task = self._task(laid, constraints, emission, panel, process.states)
         with explained(laid.panel, "the fitted process"):
             found = observed_information(task, replace(process, emission=emission))
         return Sureness(self, found)
 
-    def _task(
-        self, laid: Laid, constraints: Constraints, blank: Record, x: Floats, panel: Panel, labels: NDArray[Any]
-    ) -> Task:
-        """The likelihood of a panel whose encoded values are x (n, D), as its rates are to be seen."""
-        wide = x if laid.panel is panel else blank.encode(laid.panel)
-        sequences = Sequences.of(get_engine(self.engine), laid.panel, wide, labels, laid.z)
-        return Task.of(sequences, constraints, blank, x, panel)
+    def hazard_ratios(
+        self, panel: Any = None, level: float = 0.95, per: Mapping[str, float] | None = None, backend: str | None = None
+    ) -> Any:
+        """What covariates do to the rates: hazard ratios with intervals, from the observed information.
+
+        Parameters
+        ----------
+        panel : Panel or frame, optional
+            The one that the model was fitted to; it may be left out until the model is saved and read again.
+        level : float
+        per : {covariate: step}, optional
+            Steps that ratios are for, ``{"age": 10}``; 1 by default. For categories, against the first of them.
+        backend : "pandas", "polars" or "pyarrow", optional
+            As in `Table.to_frame`.
+
+        Returns
+        -------
+        frame
+            Columns covariate, from, to, hazard_ratio, se_log (standard error of its logarithm), low and high; 0 and
+            infinity where too few moves tell of it.
+
+        Notes
+        -----
+        `jm.bootstrap` gives intervals that lean on no theory:
+        ``jm.bootstrap(model, panel).interval(lambda m: np.exp(m.process_.effects.coefs))``.
+        """
+        process = self._fitted()
+        require_effects(process)
+        panel = vars(self).get("_seen_") if panel is None else panel
+        if panel is None:
+            raise ValueError("panel must be given to a model that was read from a file, got None.")
+        sure = self.information(panel)
+
+        def coefs(model: Any) -> Floats:
+            return np.asarray(model.process_.effects.coefs)
+
+        found, se = sure.interval(coefs, level, scale="plain"), sure.standard_error(coefs)
+        return hazard_ratios(process, found, se, per, backend or self._occupancy_.backend)
+
+    def _task(self, laid: Laid, constraints: Constraints, blank: Record, panel: Panel, labels: NDArray[Any]) -> Task:
+        """The likelihood of a panel as its rates are to be seen; `panel` tells of the noise of its readings."""
+        sequences = hold(self.engine, laid.panel, blank, labels, laid.z)
+        return Task.of(sequences, constraints, blank, blank.encode(panel), panel)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         # with a structure, states have a meaning of their own, and their order is kept
@@ -303,21 +377,6 @@ class EM(ReadOut):
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
-
-
-def with_effects(process: Process, effects: Effects | None, emission: Record) -> Process:
-    """A process to start from, its rates as those of a panel depend on covariates; its own effects where they fit.
-
-    The baseline goes with the centres: it is the process at the mean covariates of this panel.
-    """
-    old = process.effects
-    if effects is None or old is None or old.names != effects.names or not np.array_equal(old.number, effects.number):
-        return replace(process, emission=emission, effects=effects)
-    shifted = process.rate_matrices((effects.centres - old.centres)[None])[0]
-    np.fill_diagonal(shifted, 0.0)
-    rates, P = split(shifted, process.transition_probs)
-    moved = replace(effects, coefs=old.coefs)
-    return replace(process, rates=rates, transition_probs=P, emission=emission, effects=moved)
 
 
 def hidden_start(

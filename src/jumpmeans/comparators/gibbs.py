@@ -16,7 +16,7 @@ from ..emissions.priors import ColumnPrior, draw_rows
 from ..engines import get_engine
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.read_out import all_at_once, as_panel, explained
-from ..fit.advice import warn_of_ends, warn_of_times
+from ..fit.advice import warn_of_looks
 from ..fit.setup import constrain, states_and_emission, typical_gap
 from ..fit.start import named_emission, start_emission
 from ..history import History
@@ -161,8 +161,7 @@ class Gibbs(SampledReadOut):
         labels, blank = states_and_emission(wide, self.emission, self.n_states, self.states, "auto")
         constraints, blank = constrain(self.structure, labels, blank, wide)
         block = Block.of(wide, blank.encode(wide), labels)
-        warn_of_ends(wide, blank.states_seen(block.x), labels, constraints.moves)
-        warn_of_times(wide, blank.states_seen(block.x))
+        warn_of_looks(wide, blank, labels, constraints.moves)
         sequences = Sequences.hold(get_engine(self.engine), block)
         gap = typical_gap(wide)
         priors = Priors(

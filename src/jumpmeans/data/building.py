@@ -117,8 +117,11 @@ def open_frame(frame: Any) -> tuple[nw.DataFrame[Any], str | None]:
     return table, next((name for name in BACKENDS if getattr(table.implementation, f"is_{name}")()), None)
 
 
-def build(columns: Columns) -> dict[str, Any]:
-    """The fields of a panel; a column that cannot be read is refused here, one that breaks a rule by the panel."""
+def build(columns: Columns, origin: np.datetime64 | None = None) -> dict[str, Any]:
+    """The fields of a panel; a column that cannot be read is refused here, one that breaks a rule by the panel.
+
+    Day 0 of dates is the first of them, or the `origin` that they share with other panels.
+    """
     _check_sizes(columns)
     keys, codes = read_keys(columns.ids, "ids")
     layout = Layout.of_codes(keys, codes)
@@ -126,7 +129,7 @@ def build(columns: Columns) -> dict[str, Any]:
     stamps, zone = read_times(columns.times)
     clock = None
     if stamps.dtype.kind == "M":
-        clock = Clock(np.fmin.reduce(stamps), zone)
+        clock = Clock(np.fmin.reduce(stamps) if origin is None else origin, zone)
         stamps = clock.days(stamps)
     times = stamps[rows]
     sets = check_sets(columns.sets)

@@ -86,7 +86,7 @@ def read_panel(
     delimiter = _find_delimiter(path)
     if delimiter is not None:
         return Panel(**build(roles.pick(_read_text(path, delimiter, roles, missing))))
-    table = _read_parquet(path)
+    table = read_parquet(path)
     return dataclasses.replace(Panel.from_frame(table, **roles._asdict()), frame_backend=None)
 
 
@@ -95,7 +95,7 @@ def read_header(path: str | PathLike[str]) -> list[str]:
     path = Path(path)
     delimiter = _find_delimiter(path)
     if delimiter is None:
-        return list(map(str, _read_parquet(path).column_names))
+        return parquet_names(path)
     text = _decode(path, _unpack(path, _LONGEST_HEADER), "ignore")
     try:
         reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -109,9 +109,7 @@ def words_of(path: str | PathLike[str], column: str, most: int) -> set[str]:
     path = Path(path)
     delimiter = _find_delimiter(path)
     if delimiter is None:
-        return {
-            "" if x is None else str(x) for x in _read_parquet(path).column(column).unique()[: most + 1].to_pylist()
-        }
+        return {"" if x is None else str(x) for x in read_parquet(path).column(column).unique()[: most + 1].to_pylist()}
     reader = csv.reader(StringIO(_decode(path, _unpack(path)), newline=""), delimiter=delimiter, strict=True)
     place = list(map(unshielded, next(line for line in reader if line))).index(column)
     found: set[str] = set()
@@ -235,7 +233,29 @@ def _decode(path: Path, data: bytes, errors: str = "strict") -> str:
 # -------------------------------------------------------------------------------------------------- Parquet
 
 
-def _read_parquet(path: Path) -> Any:
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Any:
+    """The table of a Parquet file; of a part of a panel only some columns, and it may be empty."""
+    pq = _open_parquet(path)
+    try:
+        table = pq.read_table(path, columns=columns, partitioning=None)
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from None
+    if columns is None and not table.num_rows:
+        raise PanelError(f"{str(path)!r} must have at least one row, got none.")
+    return table
+
+
+def parquet_names(path: Path) -> list[str]:
+    """Names of the columns of a Parquet file."""
+    pq = _open_parquet(path)
+    try:
+        return list(map(str, pq.read_schema(path).names))
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from None
+
+
+def _open_parquet(path: Path) -> Any:
+    """What reads a file that begins as Parquet files do."""
     with path.open("rb") as file:
         magic = file.read(len(_PARQUET))
     if magic != _PARQUET:
@@ -244,10 +264,8 @@ def _read_parquet(path: Path) -> Any:
         import pyarrow.parquet as pq
     except ImportError:
         raise MissingExtraError("reading Parquet needs pyarrow: pip install 'jumpmeans[frames]'.") from None
-    try:
-        table = pq.read_table(path)
-    except (OSError, ValueError) as error:
-        raise PanelError(f"{str(path)!r} must be a whole Parquet file, but is damaged: {error}") from None
-    if not table.num_rows:
-        raise PanelError(f"{str(path)!r} must have at least one row, got none.")
-    return table
+    return pq
+
+
+def _damaged(path: Path, error: Exception) -> PanelError:
+    return PanelError(f"{str(path)!r} must be a whole Parquet file, but is damaged: {error}")

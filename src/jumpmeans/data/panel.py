@@ -22,6 +22,7 @@ from .frames import panel_frame
 from .known import Kinds, StateSet, allowed_states, tidy_kinds
 from .layout import Layout
 from .rules import check_panel
+from .sampling import tally
 from .table import Table
 
 
@@ -298,6 +299,27 @@ class Panel:
     def sequence_index(self) -> Ints:
         """The sequence of each row, shape (n,)."""
         return self.layout.sequence_index
+
+    @property
+    def shortest_gap(self) -> float:
+        """Least time between successive rows of a sequence with a value, if not of one instant; infinite if none."""
+        rows = np.flatnonzero(self.observed)
+        gaps = np.diff(self.times[rows])
+        return float(gaps[(np.diff(self.sequence_index[rows]) == 0) & (gaps > 0)].min(initial=np.inf))
+
+    @property
+    def early(self) -> str | None:
+        """Where a row is, in words, that is the first of its sequence and lies within its window; None if none does."""
+        found = np.flatnonzero(self.times[self.offsets[:-1]] > self.start_times)
+        return self.locate(int(self.offsets[found[0]])) if len(found) else None
+
+    def n_present(self, column: int | None = None) -> int:
+        """Number of rows with a value in a column, or in any."""
+        return int(tally(self, column).counts.sum())
+
+    def present_weight(self, column: int | None = None) -> float:
+        """Weight of the rows with a value in a column, or in any."""
+        return tally(self, column).total
 
     def gaps(self) -> tuple[Floats, Floats]:
         """(k,) times between successive rows of the same sequence that are not at one instant; (k,) weight of each."""

@@ -182,10 +182,7 @@ class Categorical(LabelColumn):
             rest = [label for label in found if label not in labels]
             symbols = symbols[[found.index(label) for label in [*labels, *rest]]]
         if pseudo_count is None:
-            present = np.isfinite(panel.values[:, d])
-            pseudo_count = (
-                EVEN_SHARE * float(np.repeat(panel.weights, panel.lengths)[present].sum()) / (n_states * len(symbols))
-            )
+            pseudo_count = EVEN_SHARE * panel.present_weight(d) / (n_states * len(symbols))
         return cls(np.full((n_states, len(symbols)), 1.0 / len(symbols)), symbols, pseudo_count)
 
     def _table(self) -> Floats:

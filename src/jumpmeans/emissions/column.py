@@ -50,6 +50,8 @@ class Column(Fields, ABC):
     has_particles: ClassVar[bool] = False
     # Whether single entries can be fixed (see `with_fixed`).
     has_entries: ClassVar[bool] = False
+    # Whether readings may stand at a level of their sequence: x = μ + b + noise (see `jumpmeans.model.levels`).
+    has_levels: ClassVar[bool] = False
     # Free parameters of one state.
     n_free: int = 1
 
@@ -249,6 +251,34 @@ class Column(Fields, ABC):
     def prior(self, x: Floats, panel: Panel) -> ColumnPrior:
         """The prior of the samplers, for families that are conjugate."""
         raise NotImplementedError(f"{type(self).__name__} is not conjugate.")
+
+    # ----------------------------------------------------------------- levels
+
+    def precisions(self) -> Floats:
+        """(M,) inverse variance of the encoded readings of each state."""
+        raise NotImplementedError(f"{type(self).__name__} has no levels.")
+
+    def centres_of_levels(self) -> Floats:
+        """(M,) mean of the encoded readings of each state."""
+        raise NotImplementedError(f"{type(self).__name__} has no levels.")
+
+    def level_toll(self, means: Floats, variances: Floats) -> Floats:
+        """(k, M) what offsets of these means and variances (k,) take from the log-density of a reading less its mean.
+
+        The density is averaged, as a logarithm, over the offset, and is that of the reading itself.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no levels.")
+
+    def moved(self, stats: Any, counts: Floats, residuals: Floats, by: Floats, spread: Floats) -> Any:
+        """Statistics after the offsets of the sequences grew `by` (S,), their variances being `spread` (S,).
+
+        counts, residuals (S, M): weighted number of readings, and the sum of what they are above their state.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no levels.")
+
+    def at_level(self, values: Floats, offsets: Floats) -> Floats:
+        """Expected observations at given offsets, from those of a person at level 0."""
+        raise NotImplementedError(f"{type(self).__name__} has no levels.")
 
     # ---------------------------------------------------------------- answers
 

@@ -39,6 +39,7 @@ class Gaussian(MeanColumn):
     n_free = 2
     is_conjugate = True
     has_particles = True
+    has_levels = True
 
     def __init__(self, means: Any, sds: Any = 1.0) -> None:
         super().__init__(means)
@@ -120,6 +121,22 @@ class Gaussian(MeanColumn):
 
     def rebuild(self, take: Take, floor: float) -> Self:
         return self._copy(mu=take(self.n_states), sigma=np.maximum(np.abs(take(self.n_states)), floor))
+
+    def precisions(self) -> Floats:
+        return 1.0 / (self.sigma * self.sigma)
+
+    def centres_of_levels(self) -> Floats:
+        return self.mu
+
+    def level_toll(self, means: Floats, variances: Floats) -> Floats:
+        return 0.5 * variances[:, None] * self.precisions()
+
+    def moved(self, stats: MeanStats, counts: Floats, residuals: Floats, by: Floats, spread: Floats) -> MeanStats:
+        cost = stats.cost - by @ residuals + 0.5 * (by * by + spread) @ counts
+        return stats._replace(shift=stats.shift - by @ counts, cost=cost)
+
+    def at_level(self, values: Floats, offsets: Floats) -> Floats:
+        return values + offsets
 
     def sample(self, states: Ints, rng: np.random.Generator) -> Floats:
         return self.mu[states] + self.sigma[states] * rng.standard_normal(len(states))
@@ -252,3 +269,9 @@ class Lognormal(Gaussian):
         out = -0.5 * z * z - np.log(sigma) - HALF_LOG_2PI + jacobian
         np.copyto(out, 0.0, where=np.isnan(x))
         return out
+
+    def level_toll(self, means: Floats, variances: Floats) -> Floats:
+        return super().level_toll(means, variances) + means[:, None]  # of dx = x d ln x, b of ln x is part
+
+    def at_level(self, values: Floats, offsets: Floats) -> Floats:
+        return values * np.exp(offsets)

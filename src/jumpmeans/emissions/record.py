@@ -363,6 +363,15 @@ class Record(Fields):
         """(n,) or (n, D): the observation to expect under state probabilities (n, M)."""
         return _join([column.expected(probs) for column in self.columns])
 
+    def at_levels(self, values: NDArray[Any], offsets: Floats) -> NDArray[Any]:
+        """(n,) or (n, D): what to expect of people at given offsets (n, D), from that of people at level 0."""
+        columns = values.reshape(len(values), -1)
+        moved = [
+            column.at_level(columns[:, d].astype(np.float64), offsets[:, d]) if column.has_levels else columns[:, d]
+            for d, column in enumerate(self.columns)
+        ]
+        return _join(moved)
+
     def best_values(self, tables: Sequence[Floats]) -> NDArray[Any]:
         """(n,) or (n, D): the observation to expect under predictive distributions of each column."""
         return _join([column.best_value(table) for column, table in zip(self.columns, tables, strict=True)])

@@ -235,7 +235,7 @@ def check_labels(panel: Panel, d: int, labels: NDArray[Any], family: str, most: 
             f"{first_few(labels.tolist())}; {hint}."
         )
     if looks and N > MOST_ODD_NUMBERS and labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):
-        rows = int(np.isfinite(panel.values[:, d]).sum())
+        rows = panel.n_present(d)
         if 2 * N > rows:
             raise PanelError(
                 f"column {panel.columns[d]!r} must hold labels that repeat for emission {family!r}, got {N} different "

@@ -13,21 +13,25 @@ from ..data.panel import Panel
 from ..emissions import Family, Record, marks_states, shows_states
 from ..engines import get_engine
 from ..errors import PanelError
-from ..fit.advice import warn_of_ends, warn_of_times
+from ..fit.advice import warn_of_looks
 from ..fit.births import Rules, Step, search_states
-from ..fit.descent import Descent, Model, descend
+from ..fit.descent import Descent, Model, descend, descend_with_spread
+from ..fit.levels import at_own_level, begin_levels, refuse_scanned
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     TOL,
     TOL_AFTER_SAMPLE,
+    Data,
     are_auto,
     barred_first,
     check_distinct,
     constrain,
     counted,
+    depend_by_state,
     emission_weights,
     even_jumps,
     make_search,
+    measured_panel,
     one_or_list,
     or_auto,
     sample_panel,
@@ -38,6 +42,8 @@ from ..fit.setup import (
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
 from ..model.constraints import Constraints
+from ..model.dependence import Laid, lay_out
+from ..model.levels import Levels
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.structure import Structure
@@ -46,7 +52,7 @@ from ..passes import Block, Dwells, Sequences
 from ..progress import status
 from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
-from .read_out import as_panel, explained
+from .read_out import as_data, explained, hold
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
 STATE_COST = 0.015
@@ -102,6 +108,11 @@ class InfiniteJumpMeans(JumpModel):
         Moves that may happen, for directly observed states.
     engine, max_iter, tol, random_state, jumps_per_gap, search, first_dwell, refine
         As in `JumpMeans`.
+    offsets : "sequence", "group" or None
+        Whether people differ in level: x = μ_s + b + noise, an offset b in every gaussian (and, by its logarithms,
+        lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the person.
+    offset_sd : float, list of float or "auto"
+        τ, standard deviation of the offsets of each column; auto: estimated.
 
     Attributes
     ----------
@@ -174,6 +185,8 @@ process_, states_, n_iter_, converged_, history_
         search: str = "exact",
         first_dwell: str = "complete",
         refine: int | str = "auto",
+        offsets: str | None = None,
+        offset_sd: float | Sequence[float] | str = "auto",
     ) -> None:
         self.emission = emission
         self.max_states = max_states
@@ -196,6 +209,8 @@ process_, states_, n_iter_, converged_, history_
         self.search = search
         self.first_dwell = first_dwell
         self.refine = refine
+        self.offsets = offsets
+        self.offset_sd = offset_sd
 
     def fit(self, panel: Any, y: None = None, *, start: InfiniteJumpMeans | None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value.
@@ -208,33 +223,35 @@ process_, states_, n_iter_, converged_, history_
             objective, instead of from `start_states`; its hyperparameters may be others, and it is left as it is.
         """
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
+        refuse_scanned(panel, self.offsets)
         if self.objective == "printed" and self.first_dwell == "running":
             raise ValueError(
                 "first_dwell must be 'complete' with objective='printed', in which a running dwell costs nothing, "
                 "got 'running'."
             )
         labels, blank = self._blank(panel)
-        constraints, blank = constrain(self.structure if blank.is_direct else None, labels, blank, panel)
-        prices = self._prices(panel, blank, blank.encode(panel))._replace(first=barred_first(constraints))
+        known = self.structure if blank.is_direct else None
+        constraints, blank = constrain(known, labels, blank, panel, depends=True)
+        laid = depend_by_state(known, panel, labels, constraints)
+        prices = self._prices(panel, blank)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         if start is not None:
             self._check_start(start)
-        if blank.is_direct:
-            seen = blank.states_seen(blank.encode(panel))
-            warn_of_ends(panel, seen, labels, constraints.moves)
-            warn_of_times(panel, seen)
+        warn_of_looks(panel, blank, labels, constraints.moves)
         with status("looking for states"):
             if blank.is_direct:
-                run, model, path = self._fit_labels(panel, blank, prices, constraints, labels)
+                run, model, path = self._fit_labels(panel, laid, blank, prices, constraints, labels)
             else:
                 run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
         names = labels if blank.is_direct else np.arange(M)
-        sequences, few = self._hold(panel, run.params.emission, names), start_panel(panel, model.constraints)
-        sample = None if few is panel else self._hold(few, run.params.emission, names)
+        sequences, few = self._hold(laid, run.params.emission, names), start_panel(panel, model.constraints)
+        sample = None
+        if few is not panel and run.levels is None:
+            sample = self._hold(lay_out(laid.effects, few), run.params.emission, names)
         with status("closing steps"):
-            self._publish(panel, sequences, run, model, names, sample, n_states_=M, path_=path)
+            self._publish(panel, laid, sequences.at(run.levels), run, model, names, sample, n_states_=M, path_=path)
         return self
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
@@ -249,9 +266,9 @@ process_, states_, n_iter_, converged_, history_
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
         _, blank = self._blank(panel)
-        prices = self._prices(panel, blank, blank.encode(panel))
+        prices = self._prices(panel, blank)
         return {
             "state_cost": prices.state_cost,
             "shared_row_weight": prices.shared_row,
@@ -260,7 +277,7 @@ process_, states_, n_iter_, converged_, history_
             "transition_weight": prices.transition,
         }
 
-    def _blank(self, panel: Panel) -> tuple[AnyArray, Record]:
+    def _blank(self, panel: Data) -> tuple[AnyArray, Record]:
         usual = USUAL_STATES if self._is_hidden() else None
         if usual is not None and (self.states is not None or marks_states(self.emission)):
             raise ValueError(
@@ -284,32 +301,34 @@ process_, states_, n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return not shows_states(self.emission)
 
-    def _hold(self, panel: Panel, emission: Record, labels: AnyArray | None = None) -> Sequences:
-        return Sequences.of(get_engine(self.engine), panel, emission.encode(panel), labels)
+    def _hold(self, laid: Laid, emission: Record, labels: AnyArray | None = None) -> Sequences:
+        return hold(self.engine, laid.panel, emission, labels, laid.z)
 
     def _model(self, prices: Prices, constraints: Constraints) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
         return Model(prices, constraints, search._replace(free_end=int(not prices.running)))
 
     def _fit_labels(
-        self, panel: Panel, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
+        self, panel: Data, laid: Laid, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
         moves = constraints.moves
         model = self._model(prices, constraints)
         M = len(moves)
+        few = measured_panel(panel)
         start = Params(
-            np.asarray(moves.any(axis=1)) / typical_gap(panel),
-            start_rows(blank, blank.encode(panel), panel, moves, "data"),
+            np.asarray(moves.any(axis=1)) / typical_gap(few),
+            start_rows(blank, blank.encode(few), few, moves, "data"),
             blank,
             np.full(M, 1.0 / M),
+            laid.effects,
         )
-        with explained(panel, WHY, REMEDY):
-            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, or_auto(self.tol, TOL))
+        with explained(laid.panel, WHY, REMEDY):
+            run = descend(self._hold(laid, blank, labels), start, model, self.max_iter, or_auto(self.tol, TOL))
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
-        self, panel: Panel, blank: Record, prices: Prices, start: InfiniteJumpMeans | None
+        self, panel: Data, blank: Record, prices: Prices, start: InfiniteJumpMeans | None
     ) -> tuple[Descent, Model, list[Step]]:
         """Hidden states: look for their number, on a sample if there is much, then descend on all."""
         if self.structure is not None:
@@ -332,13 +351,20 @@ process_, states_, n_iter_, converged_, history_
         with explained(few, WHY, REMEDY):
             run, path = self._search(few, params, less)
         model = self._model(prices, every_move(len(run.params.rates)))
-        if few is not panel:
-            params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
-            sequences, timing = self._hold(panel, params.emission), run.timing.restarted()
-            with explained(panel, WHY, REMEDY):
-                run = descend(
-                    sequences, params, model, self.max_iter, or_auto(self.tol, TOL_AFTER_SAMPLE), timing=timing
-                )
+        if few is panel and run.levels is None:
+            return run, model, path
+        params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
+        levels = run.levels
+        if levels is not None and few is not panel and isinstance(panel, Panel):
+            x = params.emission.encode(panel)
+            levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
+        model = model.at(levels)
+        sequences, timing = hold(self.engine, panel, params.emission).at(levels), run.timing.restarted()
+        with explained(panel, WHY, REMEDY):
+            if few is not panel:
+                tol = or_auto(self.tol, TOL_AFTER_SAMPLE)
+                run = descend(sequences, params, model, self.max_iter, tol, timing=timing)
+            run, model = descend_with_spread(sequences, run, model, self.max_iter, or_auto(self.tol, TOL))
         return run, model, path
 
     def _first_params(self, panel: Panel, blank: Record, prices: Prices) -> Params:
@@ -357,29 +383,39 @@ process_, states_, n_iter_, converged_, history_
     def _search(self, panel: Panel, params: Params, prices: Prices) -> tuple[Descent, list[Step]]:
         x = params.emission.encode(panel)
         block = Block.of(panel, x)
-        model = self._model(prices, every_move(len(params.rates)))
+        levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
+        model = self._model(prices, every_move(len(params.rates))).at(levels)
+
+        def seen(own: Levels | None) -> tuple[Block, Floats]:
+            y = at_own_level(panel, x, own)
+            features = row_features(params.emission, y, panel) / feature_units(params.emission, y, panel)
+            return replace(block, x=y), features
+
         scene = Scene(
             block,
             Dwells.blank(block),
             params,
-            row_features(params.emission, x, panel) / feature_units(params.emission, x, panel),
+            np.zeros((0, 0)),  # of the levels that the search begins with
             1.0 / typical_gap(panel),
             lambda n: model._replace(constraints=every_move(n)),
+            seen=seen,
         )
         rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, or_auto(self.tol, TOL))
-        return search_states(Sequences.hold(get_engine(self.engine), block), scene, rules, total_weight(panel))
+        held = Sequences.hold(get_engine(self.engine), block).at(levels)
+        return search_states(held, scene, rules, total_weight(panel))
 
     def _kinds(self) -> tuple[str, ...]:
         if isinstance(self.proposals, str):
             return tuple(PROPOSALS) if self.proposals == "all" else ("pair",)
         return tuple(self.proposals)
 
-    def _prices(self, panel: Panel, blank: Record, x: Floats) -> Prices:
+    def _prices(self, panel: Data, blank: Record) -> Prices:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
+        few = measured_panel(panel)
         symbols = blank.only_symbols
         pull = even_jumps(panel, blank) * (blank.n_states - 1) if symbols else 1.0
         shared = or_auto(self.shared_row_weight, pull)
-        emission = emission_weights(self.emission_weight, blank, x, panel)
+        emission = emission_weights(self.emission_weight, blank, blank.encode(few), few)
         if symbols:
             emission = np.where(are_auto(self.emission_weight, len(emission)), SYMBOL_WEIGHT * emission, emission)
         printed, integrated = self.objective == "printed", self.objective == "integrated"
@@ -390,7 +426,7 @@ process_, states_, n_iter_, converged_, history_
             transition=1.0 if integrated else xi,
             emission=emission,
             prior_count=0.0 if printed else count,
-            prior_time=or_auto(self.prior_time, typical_gap(panel)),
+            prior_time=or_auto(self.prior_time, typical_gap(few)),
             jump_pseudo_count=0.0,
             state_cost=or_auto(self.state_cost, STATE_COST * total_weight(panel)),
             shared_row=shared,

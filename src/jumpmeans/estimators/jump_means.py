@@ -12,23 +12,27 @@ import numpy as np
 from ..arrays import AnyArray, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
-from ..engines import get_engine
-from ..fit.advice import warn_of_ends, warn_of_times
+from ..engines.scanned import ScannedPanel
+from ..fit.advice import warn_of_looks
 from ..fit.ascent import opened
-from ..fit.descent import Descent, Model, descend
+from ..fit.descent import Descent, Model, descend, descend_with_spread
+from ..fit.levels import at_own_level, begin_levels, find_levels, level_starts, refuse_scanned
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
     TOL,
     TOL_AFTER_SAMPLE,
+    Data,
     are_auto,
     are_distinct,
     barred_first,
     check_distinct,
     constrain,
     counted,
+    depend_by_state,
     emission_weights,
     even_jumps,
     make_search,
+    measured_panel,
     one_or_list,
     or_auto,
     share_of,
@@ -36,8 +40,9 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
-from ..fit.start import given_process, named_emission, start_emission, start_rows
+from ..fit.start import given_process, named_emission, start_emission, start_rows, with_effects
 from ..model.constraints import Constraints
+from ..model.dependence import Laid, lay_out
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.process import Process
@@ -47,7 +52,7 @@ from ..passes import NoPathError, Sequences
 from ..progress import status
 from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
-from .read_out import as_panel, explained
+from .read_out import as_data, explained, hold, own_rows
 
 # What a model of known parameters still has to be told.
 PROCESS_OPTIONS = {"transition_weight", "emission_weight", "jumps_per_gap", "search", "first_dwell", "engine"}
@@ -110,6 +115,11 @@ class JumpMeans(JumpModel):
         emission, and behind symbols a state shows what is expected where trajectories are in it. 0 is the algorithm of
         the paper; auto: 20 for directly observed states, 10 for measurements, 100 for symbols; "converged" goes on to
         the maximum of the likelihood.
+    offsets : "sequence", "group" or None
+        Whether people differ in level: x = μ_s + b + noise, an offset b in every gaussian (and, by its logarithms,
+        lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the person.
+    offset_sd : float, list of float or "auto"
+        τ, standard deviation of the offsets of each column; auto: estimated.
 
     Attributes
     ----------
@@ -136,6 +146,10 @@ class JumpMeans(JumpModel):
 
     Notes
     -----
+    With `Structure(covariates=...)` the rate of leaving a state is λ exp(β · z), and P is the same for all. A dwell
+    costs h of the time that it took by the clock of its state, ∫ λ exp(β · z(u)) du; the decoder is as exact as ever,
+    and J never rises. λ and its prior are those at the mean of the covariates. Closing EM steps go on from there.
+
     A sequence with one row has no jump and adds to the emission alone. One without any value follows the
     cheapest path through its window and adds its dwells like any other.
 
@@ -184,6 +198,8 @@ class JumpMeans(JumpModel):
         search: str = "exact",
         first_dwell: str = "complete",
         refine: int | str = "auto",
+        offsets: str | None = None,
+        offset_sd: float | Sequence[float] | str = "auto",
     ) -> None:
         self.n_states = n_states
         self.emission = emission
@@ -205,6 +221,8 @@ class JumpMeans(JumpModel):
         self.search = search
         self.first_dwell = first_dwell
         self.refine = refine
+        self.offsets = offsets
+        self.offset_sd = offset_sd
 
     @classmethod
     def from_process(cls, process: Process, **options: Any) -> Self:
@@ -260,71 +278,86 @@ class JumpMeans(JumpModel):
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
+        refuse_scanned(panel, self.offsets)
         given = None if self.start is None else given_process(self.start, self.n_states)
         labels, blank = self._blank(panel, given)
-        constraints, blank = constrain(self.structure, labels, blank, panel)
+        constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
-        x = blank.encode(panel)
-        prices = self._prices(panel, blank, x)._replace(first=barred_first(constraints))
+        laid = depend_by_state(self.structure, panel, labels, constraints)
+        sequences = hold(self.engine, laid.panel, blank, labels, laid.z)
+        prices = self._prices(panel, blank)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         model = Model(prices, constraints, search)
-        warn_of_ends(panel, blank.states_seen(x), labels, constraints.moves)
-        warn_of_times(panel, blank.states_seen(x))
-        engine = get_engine(self.engine)
-        sequences = Sequences.of(engine, panel, x, labels)
-        few = start_panel(panel, constraints) if given is None else panel
+        warn_of_looks(panel, blank, labels, constraints.moves)
+        few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
         run = sample = None
-        own = x if few is panel else blank.encode(few)
-        if few is not panel and are_distinct(blank, own):
+        if few is not panel and are_distinct(blank, blank.encode(few)):
             share = share_of(few, panel)
-            sample = Sequences.of(engine, few, own, labels)
+            seen = lay_out(laid.effects, few)
+            sample = hold(self.engine, seen.panel, blank, labels, seen.z)
             less = model._replace(prices=prices._replace(jump_pseudo_count=self._even_jumps(panel, blank, share)))
-            found = self._best_start(few, own, sample, None, blank.with_counts_of(blank, share), less, labels)
-            params = replace(found.params, emission=found.params.emission.with_counts_of(blank, 1.0))
-            # what the sample does not show may be impossible under what it says: then all rows are started from
+            # what the sample does not show may be impossible under what it says: then all rows are started from, which
+            # also tells of a row that nothing explains
             with status("all rows"), suppress(NoPathError):
+                found = self._best_start(few, seen, sample, None, blank.with_counts_of(blank, share), less, labels)
+                params = replace(found.params, emission=found.params.emission.with_counts_of(blank, 1.0))
                 run = descend(
                     sequences, params, model, self.max_iter, or_auto(self.tol, TOL_AFTER_SAMPLE),
                     timing=found.timing.restarted(),
                 )  # fmt: skip
         if run is None:
-            sample, run = None, self._best_start(panel, x, sequences, given, blank, model, labels)
+            with explained(laid.panel, WHY, REMEDY):
+                sample, run = None, self._best_start(panel, laid, sequences, given, blank, model, labels)
         with status("closing steps"):
-            self._publish(panel, sequences, run, model, labels, sample)
+            run, model = descend_with_spread(sequences, run, model, self.max_iter, or_auto(self.tol, TOL))
+            self._publish(panel, laid, sequences.at(run.levels), run, model, labels, sample)
         return self
 
     def _best_start(
-        self, panel: Panel, x: Floats, sequences: Sequences, given: Process | None, blank: Record, model: Model,
+        self, data: Data, laid: Laid, sequences: Sequences, given: Process | None, blank: Record, model: Model,
         labels: AnyArray,
     ) -> Descent:  # fmt: skip
         """The descent that ends lowest, of those from all starts."""
+        panel = measured_panel(data) if isinstance(data, ScannedPanel) else data
+        x = blank.encode(panel)
         rng = np.random.default_rng(self.random_state)
         moves = model.constraints.moves
-        starts = self._n_starts(blank) if given is None else 1
+        levels = begin_levels(panel, x, blank, self.offsets, self.offset_sd)
+        model = model.at(levels)
+        starts, own_starts = self._n_starts(blank) if given is None else 1, level_starts(levels)
+        if given is not None and levels is not None:
+            own_starts = [find_levels(sequences.at(levels), given).levels]
+        many = len(own_starts)
         runs = []
-        for k in range(starts):
+        for k, own in enumerate(own_starts * starts):
+            centred = at_own_level(panel, x, own)
             if given is None:
                 check_distinct(panel, blank, x)
-                named = self.states is not None
                 start = Params(
                     np.asarray(moves.any(axis=1)) / typical_gap(panel),
                     start_rows(blank, x, panel, moves, self.init),
                     named_emission(
-                        start_emission(blank, x, panel, self.init, rng, first=k == 0, in_order=named), x, panel, labels
+                        start_emission(
+                            blank, centred, panel, self.init, rng, first=k < many, in_order=self.states is not None
+                        ), centred, panel, labels,
                     ),
+                    effects=laid.effects,
                 )  # fmt: skip
             else:
-                start = self._given_params(given, panel, blank, x, model.constraints)
-            with status(f"start {k + 1} of {starts}"), explained(panel, WHY, REMEDY):
-                runs.append(descend(sequences, start, model, self.max_iter, or_auto(self.tol, TOL)))
+                start = self._given_params(
+                    with_effects(given, laid.effects, given.emission), panel, laid, blank, centred, model.constraints,
+                    sequences.at(own),
+                )  # fmt: skip
+            with status(f"start {k + 1} of {starts * many}"):
+                runs.append(descend(sequences.at(own), start, model, self.max_iter, or_auto(self.tol, TOL)))
         return min(runs, key=lambda run: run.cost.total)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         # with a structure, states have a meaning of their own, and their order is kept
         return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
 
-    def _blank(self, panel: Panel, given: Process | None) -> tuple[AnyArray, Record]:
+    def _blank(self, panel: Data, given: Process | None) -> tuple[AnyArray, Record]:
         """Labels of the states, and an emission that knows nothing of them yet."""
         if given is None:
             return states_and_emission(panel, self.emission, self.n_states, self.states, self.pseudo_count)
@@ -333,40 +366,47 @@ class JumpMeans(JumpModel):
         blank = states_and_emission(panel, families, len(given.rates), states, self.pseudo_count)[1]
         return given.states, blank
 
-    def _given_params(self, given: Process, panel: Panel, blank: Record, x: Floats, constraints: Constraints) -> Params:
+    def _given_params(
+        self, given: Process, panel: Panel, laid: Laid, blank: Record, x: Floats, constraints: Constraints,
+        sequences: Sequences,
+    ) -> Params:  # fmt: skip
         """Parameters to start from: those given, with the emission that their trajectories have under our priors."""
         given = opened(given, constraints, typical_gap(panel))
         known = JumpMeans.from_process(given, engine=self.engine, jumps_per_gap=self.jumps_per_gap)
-        states = known._row_states(panel)
+        check_first(panel, known._decoder_.prices.first)
+        with explained(laid.panel, WHY, REMEDY):
+            dwells = own_rows(sequences.fetch(known._decoder_.decode(sequences)[0]), laid, panel)
+        states = dwells.row_states(panel.offsets)
         emission = blank.update(blank.stats(x, states, np.repeat(panel.weights, panel.lengths)))
-        return Params(given.rates, given.transition_probs, emission)
+        return Params(given.rates, given.transition_probs, emission, effects=given.effects)
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""
         check_options(self, self.rules)
-        panel = counted(as_panel(panel))
+        panel = counted(as_data(panel))
         _, blank = self._blank(panel, None if self.start is None else given_process(self.start, self.n_states))
-        prices = self._prices(panel, blank, blank.encode(panel))
+        prices = self._prices(panel, blank)
         return {
             "transition_weight": prices.transition,
             "emission_weight": one_or_list(prices.emission),
             "prior_dwell_count": prices.prior_count,
-            "prior_dwell_time": or_auto(self.prior_dwell_time, typical_gap(panel)),
+            "prior_dwell_time": or_auto(self.prior_dwell_time, typical_gap(measured_panel(panel))),
         }
 
-    def _even_jumps(self, panel: Panel, blank: Record, share: float = 1.0) -> float:
+    def _even_jumps(self, panel: Data, blank: Record, share: float = 1.0) -> float:
         """Pseudo-count of each jump, for a `share` of the panel."""
         pseudo_count = self.pseudo_count if isinstance(self.pseudo_count, str) else np.ravel(self.pseudo_count)[0]
         return or_auto(pseudo_count, even_jumps(panel, blank, share))
 
-    def _prices(self, panel: Panel, blank: Record, x: Floats) -> Prices:
+    def _prices(self, panel: Data, blank: Record) -> Prices:
         """Hyperparameters as numbers; "auto" ones follow the data's own units."""
+        few = measured_panel(panel)
         dwells = or_auto(self.prior_dwell_count, 1.0)
         return Prices(
             transition=or_auto(self.transition_weight, 1.0),
-            emission=emission_weights(self.emission_weight, blank, x, panel),
+            emission=emission_weights(self.emission_weight, blank, blank.encode(few), few),
             prior_count=dwells,
-            prior_time=dwells * or_auto(self.prior_dwell_time, typical_gap(panel)),
+            prior_time=dwells * or_auto(self.prior_dwell_time, typical_gap(few)),
             jump_pseudo_count=self._even_jumps(panel, blank),
         )
 

@@ -12,19 +12,24 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import AnyArray, Codes, Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..engines.scanned import ScannedPanel
 from ..errors import PanelError
 from ..fit.ascent import most_likely
 from ..fit.descent import Descent, Model
+from ..fit.levels import OFFSET_SD, OFFSETS
 from ..fit.publish import publish_trajectories
 from ..fit.refine import Decoder, close, closing_prices
+from ..fit.setup import Data, measured_panel
 from ..history import History
+from ..model.dependence import Laid
 from ..model.objective import Cost
 from ..model.params import Params
 from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
 from ..stored.kinds import require, require_types
 from .last_value import check_at_fit
-from .read_out import Occupancy, ReadOut, all_at_once, explained
+from .people import People
+from .read_out import Occupancy, ReadOut, all_at_once, explained, own_rows, require_constant
 
 weight = auto | price()
 # ζ goes with the square of the unit of its column.
@@ -44,6 +49,8 @@ SHARED: dict[str, Rule] = {
     "first_dwell": choice("complete", "running"),
     "refine": auto | choice("converged") | count(0),
     "random_state": seed,
+    "offsets": OFFSETS,
+    "offset_sd": OFFSET_SD,
 }
 WHY, REMEDY = "the allowed moves", "raise jumps_per_gap, "
 
@@ -58,6 +65,8 @@ class JumpModel(ReadOut):
     refine: Any
     emission_weight: Any
     transition_weight: Any
+    offsets: str | None
+    offset_sd: Any
     max_iter: int
     trajectories_: Trajectories
     objective_params_: Params
@@ -73,10 +82,13 @@ class JumpModel(ReadOut):
     _keeps_order: bool = False
 
     def _publish(
-        self, panel: Panel, sequences: Sequences, run: Descent, model: Model, labels: AnyArray,
+        self, panel: Data, laid: Laid, sequences: Sequences, run: Descent, model: Model, labels: AnyArray,
         sample: Sequences | None, **more: Any,
     ) -> None:  # fmt: skip
-        """Set everything a user reads, all at once, from the end of the best descent; `sample` as of `close`."""
+        """Set everything a user reads, all at once, from the end of the best descent.
+
+        `laid` is the panel as the engine holds it; `sample` as of `close`.
+        """
         if not run.converged:
             warnings.warn(
                 f"the objective still falls after {self.max_iter} sweeps (now {run.cost.total:.6g}); "
@@ -90,29 +102,31 @@ class JumpModel(ReadOut):
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
-        with explained(panel, WHY, REMEDY):
-            process, decoder, dwells = close(
+        with explained(laid.panel, WHY, REMEDY):
+            process, decoder, dwells, levels = close(
                 sequences, sample, run, model, labels, self.refine,
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
                 ),
-                lambda process: most_likely(sequences, process, model.constraints, panel),
+                lambda process, at_end: most_likely(
+                    at_end, process, model.constraints, measured_panel(panel), panel.shortest_gap
+                ),
             )  # fmt: skip
+        sequences = sequences.at(levels)
         params = run.params
-        trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
+        trajectories, time, visits = published(laid.panel, sequences, dwells, labels)
         if sorts:  # closing steps may have moved the states past each other
-            order = process.emission.stable_order(trajectories.time_in_state().sum(axis=0))
+            order = process.emission.stable_order(time)
             process, params = replace(process.take(order), states=labels), params.take(order)
             decoder = decoder._replace(params=decoder.params.take(order), shown=decoder.shown[order])
             if np.any(np.diff(order) < 0):  # of two equal paths a decoder takes the first, and now another comes first
                 dwells, _ = decoder.decode(sequences)
-                trajectories = publish_trajectories(panel, sequences.fetch(dwells), labels)
-        visits = np.bincount(trajectories.codes, minlength=len(labels))
+                trajectories, time, visits = published(laid.panel, sequences, dwells, labels)
+        here: dict[str, Any] = {} if trajectories is None else {"trajectories_": trajectories, "_seen_": panel}
         with all_at_once(self) as new:
             new.__dict__.update(
                 process_=process,
                 states_=labels,
-                trajectories_=trajectories,
                 objective_params_=params,
                 objective_=run.cost.total,
                 objective_history_=np.array([cost.total for cost in run.history]),
@@ -122,11 +136,16 @@ class JumpModel(ReadOut):
                 n_iter_=len(run.history),
                 converged_=run.converged,
                 _decoder_=decoder,
-                _seen_=panel,
-                _occupancy_=Occupancy.of(panel, trajectories.time_in_state().sum(axis=0), visits),
+                _occupancy_=Occupancy.of(panel, time, visits),
+                **here,
                 **more,
             )
-            new._last_value_ = check_at_fit(new, panel)
+            new.__dict__.pop("_people_", None)
+            if levels is not None and self.offsets is not None and isinstance(panel, Panel):
+                new._people_ = People.of(panel, levels, self.offsets)
+            if trajectories is None:  # of an earlier fit
+                new.__dict__.pop("trajectories_", None), new.__dict__.pop("_seen_", None)
+            new._last_value_ = check_at_fit(new, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)
 
     def check_fields(self) -> None:
         """Refuse parts that do not fit together, if they come from a file."""
@@ -163,12 +182,13 @@ class JumpModel(ReadOut):
         if criterion == "time":
             return super()._dwells(panel, criterion)
         check_first(panel, self._decoder_.prices.first)
-        sequences = self._sequences(panel)
+        laid, sequences = self._held_sequences(panel)
         if criterion == "online":
+            require_constant(self.process_, "criterion='online'")
             with explained(panel, WHY, REMEDY):
                 return sequences.fetch(sequences.decode_online(*self._decoder_[:3]))
-        with explained(panel, WHY, REMEDY):
-            return sequences.fetch(self._decoder_.decode(sequences)[0])
+        with explained(laid.panel, WHY, REMEDY):
+            return own_rows(sequences.fetch(self._decoder_.decode(sequences)[0]), laid, panel)
 
     def _row_states(self, panel: Panel) -> Codes:
         return self._dwells(panel, "objective").row_states(panel.offsets)
@@ -177,11 +197,20 @@ class JumpModel(ReadOut):
         return self._decoder_.shown
 
 
-def check_first(panel: Panel, first: Floats | None) -> None:
+def published(
+    panel: Data, sequences: Sequences, dwells: Any, labels: AnyArray
+) -> tuple[Trajectories | None, Floats, AnyArray]:
+    """Trajectories, and time and visits of each state; trajectories of a panel on a cluster stay there."""
+    if isinstance(panel, ScannedPanel):
+        return None, *sequences.occupancy(dwells, len(labels))
+    found = publish_trajectories(panel, sequences.fetch(dwells), labels)
+    return found, found.time_in_state().sum(axis=0), np.bincount(found.codes, minlength=len(labels))
+
+
+def check_first(panel: Data, first: Floats | None) -> None:
     """Refuse windows that begin before their first row where some states cannot be the first (first: (M,) costs)."""
-    early = np.flatnonzero(panel.times[panel.offsets[:-1]] > panel.start_times)
-    if first is not None and len(early):
+    if first is not None and panel.early is not None:
         raise PanelError(
             "windows must begin with their first row where Structure(initial=...) rules out states, got one that "
-            f"begins before {panel.locate(int(panel.offsets[early[0]]))}; add a row there without a value."
+            f"begins before {panel.early}; add a row there without a value."
         )

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
+from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -18,8 +20,11 @@ from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..emissions import Record
-from ..engines import get_engine
+from ..engines import Threads, get_engine
+from ..engines.scanned import ScannedPanel
 from ..errors import InfeasibleError, PanelError
+from ..fit import setup
+from ..fit.levels import find_levels, units_at_zero
 from ..fit.publish import publish_trajectories
 from ..history import History
 from ..model.dependence import Laid, lay_out
@@ -29,7 +34,9 @@ from ..passes import Dwells, NoPathError, Sequences
 from ..stored import stored
 from ..stored.kinds import require, require_floats, require_types
 from .answers import ModelAnswers
+from .people import People
 from .pictures import Pictured
+from .ratios import coefficients
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -38,6 +45,23 @@ METHODS = choice("posterior", "trajectory")
 def as_panel(data: Any) -> Panel:
     """A panel from itself or from a frame with columns id, time and value."""
     return data if isinstance(data, Panel) else Panel.from_frame(data)
+
+
+def as_data(data: Any) -> Any:
+    """A panel, a panel on a cluster, or a frame with columns id, time and value as a panel.
+
+    A panel on a cluster of no more rows than a fit looks at anyway is brought here.
+    """
+    if not isinstance(data, ScannedPanel):
+        return as_panel(data)
+    return data.gather() if data.n_observations <= setup.MANY_ROWS else data
+
+
+def hold(engine: Any, panel: Any, record: Record, labels: AnyArray | None = None, z: Floats | None = None) -> Sequences:
+    """The sequences of a panel as an engine holds them; those of a panel on a cluster are there already."""
+    if isinstance(panel, ScannedPanel):
+        return panel.hold(record, labels)
+    return Sequences.of(get_engine(engine), panel, record.encode(panel), labels, z)
 
 
 @contextmanager
@@ -49,32 +73,37 @@ def all_at_once(model: Fitting) -> Iterator[Fitting]:
 
 
 @contextmanager
-def explained(panel: Panel, why: str, remedy: str = "") -> Iterator[None]:
+def explained(panel: Any, why: str, remedy: str = "") -> Iterator[None]:
     """Turn the internal error of a sequence without any path into one that a user can act on."""
     try:
         yield
     except NoPathError as error:
-        first, last = panel.offsets[error.sequence], panel.offsets[error.sequence + 1]
-        row = min(max(int(first) + error.row, int(first)), int(last) - 1)
-        if not error.shown:
-            values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
-            raise InfeasibleError(
-                "some state must be able to show each row, at a cost that floats can hold, got none for "
-                f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
-                "column, or lower emission_weight."
-            ) from None
-        if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[error.sequence]:
-            raise InfeasibleError(
-                f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
-                "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
-            ) from None
-        pair, is_first = pair_of(panel, row)
-        allow = (
-            "allow it to be first (Structure(initial=...))" if is_first else "allow the move (Structure(allowed=...))"
+        row, shown = error.row, error.shown
+        if isinstance(panel, ScannedPanel):
+            said, file = panel.at(error.sequence, no_path_of, row, shown, why, remedy)
+            raise InfeasibleError(f"in {file!r}: {said}") from None
+        raise InfeasibleError(no_path_of(panel, error.sequence, row, shown, why, remedy)) from None
+
+
+def no_path_of(panel: Panel, sequence: int, place: int, shown: bool, why: str, remedy: str) -> str:
+    """What to say of a sequence that has no path, which dies at a place within it; `shown` as of `NoPathError`."""
+    first, last = panel.offsets[sequence], panel.offsets[sequence + 1]
+    row = min(max(int(first) + place, int(first)), int(last) - 1)
+    if not shown:
+        values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
+        return (
+            "some state must be able to show each row, at a cost that floats can hold, got none for "
+            f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
+            "column, or lower emission_weight."
         )
-        raise InfeasibleError(
-            f"{why} must be able to explain every sequence, got none for {pair}; {allow}, {remedy}or correct the row."
-        ) from None
+    if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[sequence]:
+        return (
+            f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
+            "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
+        )
+    pair, is_first = pair_of(panel, row)
+    allow = "allow it to be first (Structure(initial=...))" if is_first else "allow the move (Structure(allowed=...))"
+    return f"{why} must be able to explain every sequence, got none for {pair}; {allow}, {remedy}or correct the row."
 
 
 def pair_of(panel: Panel, row: int) -> tuple[str, bool]:
@@ -108,7 +137,7 @@ class Occupancy(NamedTuple):
     backend: str | None
 
     @classmethod
-    def of(cls, panel: Panel, time: Floats, visits: AnyArray) -> Occupancy:
+    def of(cls, panel: Any, time: Floats, visits: AnyArray) -> Occupancy:
         """Time and visits of a panel, with its unit of time if that is known."""
         unit = None if panel.clock is None else "days"
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
@@ -124,6 +153,7 @@ class ReadOut(Pictured, ModelAnswers):
     process_: Process
     states_: AnyArray
     engine: Any
+    _people_: People
 
     @property
     def rates_(self) -> Floats:
@@ -139,6 +169,62 @@ class ReadOut(Pictured, ModelAnswers):
     def emission_(self) -> Record:
         """Emission of `process_`."""
         return self._fitted().emission
+
+    @property
+    def coefficients_(self) -> Any:
+        """Log hazard ratios, where rates depend on covariates: a frame with covariate, from, to and coefficient."""
+        process, occupancy = self._fitted(), self._occupancy()
+        if process.effects is None:  # as an attribute that is not there
+            raise AttributeError("rates of this model depend on no covariates; see Structure(covariates=...).")
+        return coefficients(process, None if occupancy is None else occupancy.backend)
+
+    @property
+    def offsets_(self) -> Any:
+        """Levels of the people of the fitted panel: a frame with columns id (or group), column, offset, standard_error.
+
+        An offset is the mean of what is known of it under `process_`, given all readings of its person.
+        """
+        return self._known_people().to_frame()
+
+    @property
+    def offset_sd_(self) -> Floats:
+        """τ, (D,): standard deviation of the offsets of each column; 0 for a column without."""
+        return self._known_people().sds
+
+    def find_offsets(self, panel: Any) -> Any:
+        """Levels of the people of a panel, read from their own rows: a frame as `offsets_`.
+
+        Parameters
+        ----------
+        panel : Panel or frame
+            One without readings of a person gives that person an offset of 0.
+        """
+        self._known_people()
+        panel = self._panel(panel)
+        return self._people_in(panel).to_frame()
+
+    def _people_in(self, panel: Panel) -> People:
+        with explained(panel, "the fitted process"):
+            levels = self._sequences(panel).levels
+        if levels is None:
+            raise ValueError("a model must have levels of people, got none.")
+        return People.of(panel, levels, self._people_.by)
+
+    def _offset(self, panel: Panel, i: int, d: int) -> float:
+        """Offset of sequence i of a panel in column d; 0 where people do not differ."""
+        if "_people_" not in vars(self):
+            return 0.0
+        if self._people_.by == "sequence":
+            panel, i = panel.select([i]), 0
+        with explained(panel, "the fitted process"):
+            levels = self._sequences(panel).levels
+        return 0.0 if levels is None else float(levels.means[levels.units[i], d])
+
+    def _known_people(self) -> People:
+        self._fitted()
+        if "_people_" not in vars(self):
+            raise AttributeError("this model must be fitted with offsets='sequence' or 'group' to have any, got none.")
+        return self._people_
 
     def __sklearn_clone__(self) -> Self:
         # a process or model to start from is data: a clone that forgot its fit would be of no use
@@ -161,7 +247,7 @@ class ReadOut(Pictured, ModelAnswers):
         require("process_" in vars(self), "a model must be fitted")
         types: dict[str, type] = {
             "process_": Process, "trajectories_": Trajectories, "history_": History, "_occupancy_": Occupancy,
-            "states_": np.ndarray,
+            "states_": np.ndarray, "_people_": People,
         }  # fmt: skip
         require_types(self, types)
         M = len(self.process_.rates)
@@ -235,10 +321,15 @@ class ReadOut(Pictured, ModelAnswers):
         """A panel as the rates of the process are to be seen in it, and as the engine holds it."""
         laid, process = lay_out(self.process_.effects, panel), self.process_
         x = process.emission.encode(laid.panel)
-        return laid, Sequences.of(get_engine(self.engine), laid.panel, x, process.states, laid.z)
+        sequences = Sequences.of(get_engine(self.engine), laid.panel, x, process.states, laid.z)
+        people = vars(self).get("_people_")
+        if people is not None:
+            with explained(laid.panel, "the fitted process"):
+                sequences = find_levels(sequences.at(units_at_zero(panel, people.by, people.sds)), process)
+        return laid, sequences
 
     def _sequences(self, panel: Panel) -> Sequences:
-        """A panel as the engine holds it."""
+        """A panel as the engine holds it, at the levels of its people if the model knows levels."""
         return self._held_sequences(panel)[1]
 
     def _posterior(self, panel: Panel) -> Floats:
@@ -247,6 +338,11 @@ class ReadOut(Pictured, ModelAnswers):
         with explained(laid.panel, "the fitted process"):
             posterior = sequences.smooth(self.process_)[0]
         return posterior if laid.panel is panel else posterior[laid.rows]
+
+    def _unseen(self, panel: Panel, pi: Floats) -> Floats:
+        """(n, M) state probabilities of every row of a panel that tells nothing, from those of the first state."""
+        laid, sequences = self._held_sequences(panel)
+        return np.asarray(sequences.smooth(replace(self.process_, initial_probs=pi))[0][laid.rows])
 
     def _log_likelihood(self, panel: Panel, process: Process) -> float:
         laid, sequences = self._held_sequences(panel)
@@ -290,6 +386,56 @@ class ReadOut(Pictured, ModelAnswers):
         self._fitted()
         return self._read(panel, at, self._posterior)
 
+    def decode_to(self, panel: ScannedPanel, folder: str | PathLike[str], criterion: str | None = None) -> list[str]:
+        """Trajectories of a panel on a cluster, written where its workers find room.
+
+        Parameters
+        ----------
+        panel : ScannedPanel
+            Of `jumpmeans.scan_panel`.
+        folder : str or path
+            Made if it is not there; all workers must see it.
+        criterion : str, optional
+            As of `decode`.
+
+        Returns
+        -------
+        paths : list of str
+            A Parquet file for each file of the panel, with the columns of `Trajectories.to_frame`.
+        """
+        criteria = () if criterion is None else (criterion,)
+        return self._write(panel, "decode", folder, decoded_columns, criteria)
+
+    def predict_proba_to(self, panel: ScannedPanel, folder: str | PathLike[str]) -> list[str]:
+        """Posterior state probabilities at the rows of a panel on a cluster, written where its workers find room.
+
+        Parameters
+        ----------
+        panel : ScannedPanel
+            Of `jumpmeans.scan_panel`.
+        folder : str or path
+            Made if it is not there; all workers must see it.
+
+        Returns
+        -------
+        paths : list of str
+            A Parquet file for each file of the panel, its rows in their order: id, time, and a column for each state.
+        """
+        return self._write(panel, "smooth", folder, probability_columns, ())
+
+    def _write(self, panel: Any, name: str, folder: Any, work: Any, more: tuple[Any, ...]) -> list[str]:
+        self._fitted()
+        if not isinstance(panel, ScannedPanel):
+            raise PanelError(
+                f"panel must be one on a cluster, made by scan_panel, got {type(panel).__name__}; one in memory is "
+                "read by decode and predict_proba."
+            )
+        light = copy(self)  # what workers need of it
+        for heavy in ("trajectories_", "_seen_"):
+            light.__dict__.pop(heavy, None)
+        light.engine = Threads(1)
+        return panel.write(name, folder, work, light, *more)
+
     def predict_value(
         self, panel: Any, method: str = "posterior", at: Any = None, criterion: str | None = None
     ) -> AnyArray:
@@ -315,10 +461,28 @@ class ReadOut(Pictured, ModelAnswers):
         METHODS.check("method", method)
         if method == "posterior":
             return self._read(panel, at, self._expected_values)
-        return self._read(panel, at, lambda wide: self._shown()[self._states_by(wide, criterion)])
+        return self._read(panel, at, lambda wide: self._shown_values(wide, criterion))
 
     def _expected_values(self, panel: Panel) -> AnyArray:
-        return self.process_.emission.expected(self._posterior(panel))
+        if "_people_" not in vars(self):
+            return self.process_.emission.expected(self._posterior(panel))
+        laid, sequences = self._held_sequences(panel)
+        with explained(laid.panel, "the fitted process"):
+            posterior = sequences.smooth(self.process_)[0]
+        rows = posterior if laid.panel is panel else posterior[laid.rows]
+        return self._at_levels(panel, sequences, self.process_.emission.expected(rows))
+
+    def _shown_values(self, panel: Panel, criterion: str | None) -> AnyArray:
+        """(n,) or (n, D): what the state of each row shows of its person."""
+        values = self._shown()[self._states_by(panel, criterion)]
+        return self._at_levels(panel, self._sequences(panel), values) if "_people_" in vars(self) else values
+
+    def _at_levels(self, panel: Panel, sequences: Sequences, values: AnyArray) -> AnyArray:
+        """Values (n,) or (n, D) of people at level 0 as those of the people that they are of."""
+        levels = sequences.levels
+        if levels is None:
+            return values
+        return self.process_.emission.at_levels(values, levels.means[levels.units][panel.sequence_index])
 
     def _shown(self) -> AnyArray:
         """(M,) or (M, D): what each state shows."""
@@ -339,7 +503,8 @@ class ReadOut(Pictured, ModelAnswers):
         -------
         frame
             Columns state; shows; mean_dwell (1 / rate, in the unit of the panel: days for dates); time_share and
-            visits of the fitted panel, where they are known; next: the states that follow, most probable first;
+            visits of the fitted panel, where they are known; offset_sd: spread of the levels of people, where the
+            model has levels; next: the states that follow, most probable first;
             note, where there is one: that the process predicts no better than the last value carried forward.
         """
         occupancy = self._occupancy()
@@ -356,11 +521,25 @@ class ReadOut(Pictured, ModelAnswers):
         if occupancy is not None:
             columns["time_share"] = occupancy.time / max(float(occupancy.time.sum()), 1e-300)
             columns["visits"] = occupancy.visits
+        people = vars(self).get("_people_")
+        if people is not None:
+            for d in np.flatnonzero(people.sds > 0).tolist():
+                name = "offset_sd" if len(people.columns) == 1 else f"offset_sd_{people.columns[d]}"
+                columns[name] = np.full(len(process.rates), people.sds[d])
         columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
         check = vars(self).get("_last_value_")
         if check is not None and not check.better:
             columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
         return columns
+
+
+def require_constant(process: Process, what: str) -> None:
+    """Refuse rates that depend on covariates where a decoder knows one rate for each state."""
+    if process.effects is not None:
+        raise ValueError(
+            f"{what} must have rates that depend on nothing, got a process with effects of covariates; take "
+            "process_.at({...}), or decode by criterion='time' (a JumpMeans by 'objective')."
+        )
 
 
 def own_rows(dwells: Dwells, laid: Laid, panel: Panel) -> Dwells:
@@ -371,6 +550,19 @@ def own_rows(dwells: Dwells, laid: Laid, panel: Panel) -> Dwells:
     first = laid.panel.offsets[sequence] + dwells.rows
     rows = np.searchsorted(laid.rows, first) - panel.offsets[sequence]
     return dwells._replace(rows=rows.astype(np.int32))
+
+
+def decoded_columns(panel: Panel, names: tuple[str, str], model: ReadOut, *criterion: str) -> dict[str, Any]:
+    """What `decode_to` writes of one file."""
+    return model.decode(panel, *criterion).to_columns()
+
+
+def probability_columns(panel: Panel, names: tuple[str, str], model: ReadOut) -> dict[str, Any]:
+    """What `predict_proba_to` writes of one file."""
+    probs = model.predict_proba(panel)
+    own = [panel.ids[panel.sequence_index], panel.decode_times(panel.times)]
+    columns = {name: panel.to_caller_order(x) for name, x in zip(names, own, strict=True)}
+    return columns | {str(label): probs[:, m] for m, label in enumerate(model.states_.tolist())}
 
 
 def with_times(panel: Panel, at: Any) -> tuple[Panel, Ints]:

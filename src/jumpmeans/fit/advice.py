@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..arrays import AnyArray, Bools, Floats
+from ..arrays import AnyArray, Bools, Ints, sum_in_order
 from ..data.panel import Panel
+from ..emissions import Record
+from ..engines.scanned import ScannedPanel
 from ..errors import StructureWarning
 from ..model.process import Process
 
@@ -44,48 +47,79 @@ def warn_of_drift(last: list[Process], steps: int) -> None:
         )
 
 
-def warn_of_times(panel: Panel, x: Floats) -> None:
+class Looks(NamedTuple):
+    """How states that are seen follow each other; those of parts of a panel add up.
+
+    ended, followed : (M,) rows in each state that are the last of their sequence with a state, or not
+    repeats : rows in the state of the one before them; declared : whether rows say how they were seen
+    """
+
+    ended: Ints
+    followed: Ints
+    repeats: int
+    declared: bool
+
+    @classmethod
+    def of(cls, panel: Panel, blank: Record) -> Looks:
+        """Of a panel with directly observed states."""
+        x = blank.states_seen(blank.encode(panel))
+        seen = np.flatnonzero(np.isfinite(x))
+        codes, sequence = x[seen].astype(np.int64), panel.sequence_index[seen]
+        same = sequence[1:] == sequence[:-1]
+        last = np.append(~same, True)[: len(seen)]
+        M = blank.n_states
+        repeats = int(np.sum(codes[:-1][same] == codes[1:][same]))
+        return cls(
+            np.bincount(codes[last], minlength=M), np.bincount(codes[~last], minlength=M), repeats,
+            panel.kinds is not None,
+        )  # fmt: skip
+
+    @classmethod
+    def join(cls, parts: list[Looks]) -> Looks:
+        """Of all parts of a panel."""
+        ended, followed, repeats, declared = zip(*parts, strict=True)
+        return cls(sum_in_order(list(ended)), sum_in_order(list(followed)), sum(repeats), any(declared))
+
+
+def warn_of_looks(panel: Any, blank: Record, labels: AnyArray, moves: Bools) -> None:
+    """Warn of directly observed states that look otherwise than declared."""
+    if not blank.is_direct:
+        return
+    parts = panel.each("looks", Looks.of, blank) if isinstance(panel, ScannedPanel) else [Looks.of(panel, blank)]
+    looks = Looks.join(parts)
+    warn_of_ends(looks, labels, moves)
+    warn_of_times(looks)
+
+
+def warn_of_times(looks: Looks) -> None:
     """Warn if hardly any row repeats the state seen before it, which looks that were not chosen by the state would.
 
-    x (n,) holds the state of each row, NaN where it was not seen. Rows that are declared otherwise are believed.
+    Rows that are declared otherwise are believed.
     """
-    seen = np.flatnonzero(np.isfinite(x))
-    sequence = panel.sequence_index[seen]
-    pairs = np.flatnonzero(sequence[1:] == sequence[:-1])
-    states = len(np.unique(x[seen]))
-    if panel.kinds is not None or len(pairs) < FEWEST_PAIRS or not 2 <= states <= len(seen) / 2:
+    pairs, rows = int(looks.followed.sum()), looks.followed + looks.ended
+    states = np.count_nonzero(rows)
+    if looks.declared or pairs < FEWEST_PAIRS or not 2 <= states <= rows.sum() / 2:
         return  # labels that hardly come twice are no states
-    repeats = int(np.sum(x[seen[pairs]] == x[seen[pairs + 1]]))
-    if repeats <= FEW_REPEATS * len(pairs):
+    if looks.repeats <= FEW_REPEATS * pairs:
         warnings.warn(
-            f"only {repeats} of {len(pairs)} rows show the state of the row before them: are these the times at which "
+            f"only {looks.repeats} of {pairs} rows show the state of the row before them: are these the times at which "
             "states were entered, and not those of looks in between? Then say kind=... in Panel.from_frame (kinds=... "
             "in from_arrays): 'transition' where nothing else happened since the row before, 'entry' where something "
             "may have; as snapshots, rates come out far too high.",
             StructureWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-def warn_of_ends(panel: Panel, x: Floats, labels: AnyArray, moves: Bools) -> None:
-    """Warn of states seen directly that end sequences, are never seen to be left, and could be.
-
-    x (n,) holds the state of each row, NaN where it was not seen.
-    """
-    seen = np.flatnonzero(np.isfinite(x))
-    if len(seen) == 0:
-        return
-    codes, sequence = x[seen].astype(np.int64), panel.sequence_index[seen]
-    last = np.append(sequence[1:] != sequence[:-1], True)
-    ended = np.bincount(codes[last], minlength=len(labels))
-    followed = np.bincount(codes[~last], minlength=len(labels))
-    found = np.flatnonzero((ended >= ENDINGS) & (followed == 0) & moves.any(axis=1))
+def warn_of_ends(looks: Looks, labels: AnyArray, moves: Bools) -> None:
+    """Warn of states seen directly that end sequences, are never seen to be left, and could be."""
+    found = np.flatnonzero((looks.ended >= ENDINGS) & (looks.followed == 0) & moves.any(axis=1))
     if len(found):
         names = [labels.tolist()[s] for s in found]
         warnings.warn(
-            f"no row ever follows state {names[0]!r}, in which {ended[found[0]]} sequences end"
+            f"no row ever follows state {names[0]!r}, in which {looks.ended[found[0]]} sequences end"
             + (f" (nor {names[1:]})" if len(names) > 1 else "")
             + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions.",
             StructureWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -22,11 +22,13 @@ from ..emissions import Record
 from ..emissions.parts import Part
 from ..history import History
 from ..model.constraints import Constraints, split
+from ..model.levels import Levels
 from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, NoPathError, Sequences
 from ..progress import track
 from .em_steps import maximise
+from .levels import find_levels, step_levels
 from .regression import FEWEST_JUMPS, Loads, by_number
 
 # How many steps a leap remembers.
@@ -37,6 +39,8 @@ SCALE_FLOOR = 0.05
 SMALLEST_SHARE = 1e-6
 # A state left at this rate, in units of 1 / shortest gap, is seen twice in a row by a chance of e^-10 at most.
 LARGEST_RATE = 10.0
+# An effect that multiplies a rate by more than e to this over the values of its covariate has no end either.
+LARGEST_EFFECT = 10.0
 # Here a climb ends, before anything overflows.
 STOP_RATE = 1e4
 # A climb for refine="converged" takes at most so many steps, and ends when one raises the likelihood by less.
@@ -56,16 +60,22 @@ class Task(NamedTuple):
     @classmethod
     def of(cls, sequences: Sequences, constraints: Constraints, blank: Record, x: Floats, panel: Panel) -> Task:
         """The likelihood of a panel whose encoded values are x (n, D)."""
-        return cls(sequences, constraints, SCALE_FLOOR * blank.noises(x, panel), shortest_gap(panel))
+        return cls(sequences, constraints, SCALE_FLOOR * blank.noises(x, panel), panel.shortest_gap)
 
 
 class Point(NamedTuple):
-    """A process, its log-likelihood, the expected statistics under it, and where one EM step takes it."""
+    """A process, its log-likelihood, the expected statistics under it, and where one EM step takes it.
+
+    Where people have levels, log_lik is the bound F of `model.levels`, and a step takes these from `levels` to
+    `next_levels`.
+    """
 
     process: Process
     log_lik: float
     expected: Expected
     image: Process
+    levels: Levels | None = None
+    next_levels: Levels | None = None
 
 
 class Climb(NamedTuple):
@@ -76,15 +86,17 @@ class Climb(NamedTuple):
     converged: bool
 
 
-def look(task: Task, process: Process) -> Point:
+def look(task: Task, process: Process, levels: Levels | None = None) -> Point:
     """One pass over the data."""
-    expected = task.sequences.expect(process)
+    expected = task.sequences.at(levels).expect(process)
+    weights = task.sequences.weights
+    log_lik = float(weights @ expected.log_lik) if levels is None else levels.bound(expected.log_lik)
+    next_levels, expected = step_levels(levels, expected, process)
     # a floor that moved with the fit could lower the likelihood
     image = maximise(process, expected, task.constraints, floors=task.floors)
-    weights = task.sequences.weights
     # a first state that is given has no term: π is uniform, which is taken out again
     given = float(weights.sum() * np.log(len(process.rates))) if task.constraints.given else 0.0
-    return Point(process, float(weights @ expected.log_lik) + given, expected, image)
+    return Point(process, log_lik + given, expected, image, levels, next_levels)
 
 
 def parts_of(process: Process, expected: Expected, constraints: Constraints) -> list[Part]:
@@ -195,22 +207,25 @@ def leap(task: Task, here: Point, terrain: Terrain, pairs: list[tuple[Floats, Fl
         if not (np.isfinite(u).all() and np.isfinite(u**2).all()):
             return None
     try:
-        there = look(task, rebuild(u, here.image, task))
+        there = look(task, rebuild(u, here.image, task), here.next_levels)
     except NoPathError:
         return None
     return there if there.log_lik >= here.log_lik else None
 
 
-def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True) -> Climb:
+def climb(
+    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True, levels: Levels | None = None,
+    history: History | None = None,
+) -> Climb:  # fmt: skip
     """Steps until an EM step raises the likelihood by no more than a share `tol`, or a rate runs away."""
-    history = History()
-    here = look(task, start)
+    history = History() if history is None else history
+    here = look(task, start, levels)
     terrain = Terrain.at(here, task.constraints)
     pairs: list[tuple[Floats, Floats]] = []
     plain = True
     for _ in track(max_iter, "EM"):
         plain = plain or not pairs or not accelerate
-        there = look(task, here.image) if plain else leap(task, here, terrain, pairs)
+        there = look(task, here.image, here.next_levels) if plain else leap(task, here, terrain, pairs)
         if there is None:
             pairs.clear()
             plain = True
@@ -232,20 +247,46 @@ def climb(task: Task, start: Process, max_iter: int, tol: float, accelerate: boo
     return Climb(here, history, False)
 
 
-def most_likely(sequences: Sequences, process: Process, constraints: Constraints, panel: Panel) -> Process:
-    """The process of highest likelihood that EM finds from a given one; a warning says if there is none."""
+# Times that a climb goes on from levels of people that are found anew, at the most.
+LEVEL_ROUNDS = 5
+
+
+def climb_with_levels(
+    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool, levels: Levels | None
+) -> Climb:
+    """A climb, and again from the best levels of people under the process that it found, as long as F rises by that.
+
+    A person may be taken for one at another level in other states, which a climb alone does not mend.
+    """
+    run = climb(task, start, max_iter, tol, accelerate, levels)
+    if levels is None:
+        return run
+    history = run.history
+    for _ in range(LEVEL_ROUNDS):
+        process = run.end.process
+        found = find_levels(task.sequences.at(run.end.levels), process).levels
+        better = look(task, process, found).log_lik > run.end.log_lik + tol * abs(run.end.log_lik)
+        if not better or len(history) >= max_iter:
+            break
+        run = climb(task, process, max_iter - len(history), tol, accelerate, found, history)
+    # what is published of people is what is read from a panel
+    found = find_levels(task.sequences.at(run.end.levels), run.end.process).levels
+    end = look(task, run.end.process, found)
+    return run._replace(end=end) if end.log_lik >= run.end.log_lik else run
+
+
+def most_likely(
+    sequences: Sequences, process: Process, constraints: Constraints, panel: Panel, shortest_gap: float
+) -> tuple[Process, Sequences]:
+    """The process of highest likelihood that EM finds from a given one, and the levels then; a warning if none is.
+
+    `panel` tells of the noise of the readings; the shortest gap is that of all rows.
+    """
     emission = process.emission.with_pseudo_count(0.0)
-    task = Task.of(sequences, constraints, emission, emission.encode(panel), panel)
-    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE).end.process
-    warn_if_endless(end, task.shortest_gap)
-    return end
-
-
-def shortest_gap(panel: Panel) -> float:
-    """Least time between successive observations of a sequence, if not of one instant; infinite if there are none."""
-    rows = np.flatnonzero(panel.observed)
-    gaps = np.diff(panel.times[rows])
-    return float(gaps[(np.diff(panel.sequence_index[rows]) == 0) & (gaps > 0)].min(initial=np.inf))
+    task = Task.of(sequences, constraints, emission, emission.encode(panel), panel)._replace(shortest_gap=shortest_gap)
+    end = climb(task, replace(process, emission=emission), MOST_STEPS, TOLERANCE, levels=sequences.levels).end
+    warn_if_endless(end.process, task.shortest_gap)
+    return end.process, sequences.at(end.levels)
 
 
 def opened(process: Process, constraints: Constraints, gap: float) -> Process:
@@ -285,6 +326,27 @@ def warn_if_endless(process: Process, shortest: float) -> bool:
         f"{process.rates[s]:.3g}, and with a shortest gap of {shortest:.3g} between observations the data "
         "cannot tell it from infinity; merge this state with another, forbid some of its moves "
         "(Structure(allowed=...)), or observe more often.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return True
+
+
+def warn_if_unbounded(process: Process, z: Floats | None) -> bool:
+    """Whether an effect has run so far that the data cannot tell it from infinity; a warning then names the move."""
+    effects = process.effects
+    if effects is None or z is None:
+        return False
+    reach = np.abs(effects.coefs) * np.ptp(z, axis=0)[:, None, None]
+    endless = (reach > LARGEST_EFFECT) & (process.transition_probs > 0)
+    if not endless.any():
+        return False
+    k, r, s = np.unravel_index(int(np.argmax(np.where(endless, reach, 0.0))), reach.shape)
+    labels = process.states.tolist()
+    warnings.warn(
+        f"the likelihood may have no maximum: the effect of {effects.names[k]!r} on {labels[r]!r} → {labels[s]!r} has "
+        f"run to {effects.coefs[k, r, s]:.3g}, as such moves hardly happen at some of its values; leave it out "
+        "(Structure(covariates={(state, next): [names]})), or share it (covariates='shared').",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -13,6 +13,7 @@ from ..passes import Sequences
 from ..stored import stored
 from .descent import Descent, descend
 from .em_steps import em_steps
+from .levels import find_levels, spread_given
 from .proposals import BIRTHS, PROPOSALS, Proposal, Scene, timeline
 from .publish import estimate_process
 from .setup import PSEUDO_COUNT
@@ -64,11 +65,14 @@ def search_states(sequences: Sequences, scene: Scene, rules: Rules, n: float) ->
         return descend(sequences, params, model, rules.max_iter, rules.tol, dwells, timing)
 
     run = settle(scene.params, None)
+    sequences = sequences.at(run.levels)
     path = [Step("start", len(run.params.rates), run.cost.total)]
     history = list(run.history)
     known = evidence(sequences, scene, run, n) if rules.check else 0.0
     while True:
-        scene = scene._replace(params=run.params, stats=run.stats, dwells=sequences.fetch(run.dwells))
+        block, features = scene.seen(run.levels)
+        dwells = sequences.fetch(run.dwells)
+        scene = scene._replace(params=run.params, stats=run.stats, dwells=dwells, block=block, features=features)
         for trial in trials(sequences, scene, run.dwells, rules):
             if not lower(trial.run.cost.total, run.cost.total):
                 continue
@@ -78,7 +82,9 @@ def search_states(sequences: Sequences, scene: Scene, rules: Rules, n: float) ->
                     continue
                 known = found
             timing.add(trial.run.cost.total)
+            sequences = sequences.at(trial.run.levels)
             run = settle(trial.run.params, trial.run.dwells)
+            sequences = sequences.at(run.levels)
             history += [trial.run.cost, *run.history]
             path.append(Step(trial.kind, len(run.params.rates), run.cost.total))
             break
@@ -121,8 +127,10 @@ def evidence(sequences: Sequences, scene: Scene, run: Descent, n: float) -> floa
     """
     M = len(run.params.rates)
     constraints = scene.model(M).constraints
+    levels = None if run.levels is None else spread_given(run.levels, run.stats, run.params)
     process = estimate_process(run.stats, run.params, constraints, PSEUDO_COUNT, np.arange(M))
-    process = em_steps(sequences, process, constraints, CHECK_STEPS, PSEUDO_COUNT)
+    sequences = find_levels(sequences.at(levels), process)
+    process, sequences = em_steps(sequences, process, constraints, CHECK_STEPS, PSEUDO_COUNT)
     return sequences.log_likelihood(process) - price(process, n)
 
 

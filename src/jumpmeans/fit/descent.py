@@ -12,11 +12,13 @@ from ..errors import RiseWarning
 from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.hazards import exact_hazards
+from ..model.levels import Levels
 from ..model.objective import Cost, Prices, Stats, evaluate
 from ..model.params import Params
 from ..model.updates import bound_rates, exact_rates, shared_rows, transition_rows, used_moves
 from ..passes import Search, Sequences
 from ..progress import say
+from .levels import ridge_of, settled, spread_given
 
 # What rounding can add to the objective, relative to its terms.
 RISE = 1e-9
@@ -46,12 +48,16 @@ class Model(NamedTuple):
         """Whether all that the decoder uses is part of the objective; then no step can raise it."""
         return self.prices.prior_count > 0 and not self.prices.integrated
 
+    def at(self, levels: Levels | None) -> Model:
+        """The same under the ridge of these offsets."""
+        return self if levels is None else self._replace(prices=self.prices._replace(ridge=ridge_of(levels)))
+
 
 class Descent(NamedTuple):
     """One descent from one start: where it ended, and the objective after each sweep.
 
     params, stats : λ, P and θ of the objective, and the statistics of the trajectories they go with.
-    dwells : these trajectories, beside the blocks of `Sequences`.
+    dwells : these trajectories, beside the blocks of `Sequences`; levels : those of the people in them.
     """
 
     params: Params
@@ -60,6 +66,7 @@ class Descent(NamedTuple):
     history: list[Cost]
     timing: History
     converged: bool
+    levels: Levels | None = None
 
     @property
     def cost(self) -> Cost:
@@ -118,9 +125,13 @@ def descend(
     while end is None or (not end.converged and len(history) < max_iter):
         found, stats = sequences.sweep(dwells, params, model.prices, model.search)
         with np.errstate(all="ignore"):  # what is not finite is refused
+            decoded = evaluate(stats, params, model.prices) if model.is_exact else None
+            levels = sequences.levels
+            if levels is not None:
+                levels, stats = settled(levels, stats, params, model.prices)
             better = minimise(stats, params, model)
             cost = evaluate(stats, better, model.prices)
-            decoded = evaluate(stats, params, model.prices) if model.is_exact else cost
+            decoded = cost if decoded is None else decoded
         check_finite(cost)
         # J after an update is that before it less what was gained: digits lost there are no rise later on. Where all
         # dwells are of one length their costs cancel: each was still made of numbers of about 1.
@@ -134,10 +145,33 @@ def descend(
         history.append(cost)
         timing.add(cost.total)
         say(f"{len(params.rates)} states, sweep {len(history)}, objective {cost.total:.6g}")
-        settled = end is not None and end.cost.total - cost.total <= tol * abs(cost.total)
-        params, dwells = better, found
-        end = Descent(params, stats, dwells, list(history), timing, settled)
+        at_rest = end is not None and end.cost.total - cost.total <= tol * abs(cost.total)
+        params, dwells, sequences = better, found, sequences.at(levels)
+        end = Descent(params, stats, dwells, list(history), timing, at_rest, levels)
     return end
+
+
+# Descents that follow the first at most, each under the spread that the one before left, and the change that ends them.
+ROUNDS, SPREAD_CHANGE = 5, 0.02
+
+
+def descend_with_spread(
+    sequences: Sequences, run: Descent, model: Model, max_iter: int, tol: float
+) -> tuple[Descent, Model]:
+    """From the end of a descent to one under a spread of the offsets that its own trajectories bear out."""
+    model = model.at(run.levels)
+    for _ in range(ROUNDS):
+        before = run.levels
+        if before is None or before.fixed:
+            break
+        levels = spread_given(before, run.stats, run.params)
+        change = np.abs(np.log(levels.sds[before.columns] / before.sds[before.columns]))
+        if np.all(change <= SPREAD_CHANGE):
+            break
+        model = model.at(levels)
+        timing = run.timing.restarted()
+        run = descend(sequences.at(levels), run.params, model, max_iter, tol, run.dwells, timing)
+    return run, model
 
 
 def rises(before: Cost, after: Cost, size: float) -> bool:

@@ -12,6 +12,7 @@ from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, Sequences
 from ..progress import say
+from .levels import step_levels
 from .regression import regress
 
 # In closing steps, a state's spread leans on that of the others as if it had so many more of their readings.
@@ -66,13 +67,15 @@ def em_steps(
     constraints: Constraints,
     n_steps: int,
     pseudo_count: float,
-) -> Process:
-    """The process after n closing steps, with `pseudo_count` more of everything that is counted."""
+) -> tuple[Process, Sequences]:
+    """The process after n closing steps, with `pseudo_count` more of all that is counted; and the levels then."""
     process = replace(process, emission=process.emission.with_pseudo_count(pseudo_count))
     for k in range(n_steps):
         say(f"{len(process.rates)} states, EM step {k + 1} of {n_steps}")
-        process = maximise(process, sequences.expect(process), constraints, pseudo_count, SHARED_READINGS)
-    return process
+        levels, expected = step_levels(sequences.levels, sequences.expect(process), process)
+        process = maximise(process, expected, constraints, pseudo_count, SHARED_READINGS)
+        sequences = sequences.at(levels)
+    return process, sequences
 
 
 def steps_after_sample(

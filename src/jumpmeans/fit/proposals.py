@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints, totals
 from ..emissions import Record
+from ..model.levels import Levels
 from ..model.objective import Prices, Stats, evaluate
 from ..model.params import Params
 from ..passes import Block, Dwells
@@ -29,7 +30,8 @@ class Scene(NamedTuple):
     """Where the search stands: the sequences as one block, their trajectories, statistics and parameters.
 
     features (n, F): coordinates of each row in which a state is split, NaN where nothing was observed;
-    rate : of a state that has none yet; model : the objective for a given number of states.
+    rate : of a state that has none yet; model : the objective for a given number of states; seen : block and features
+    relative to given levels of people.
     """
 
     block: Block
@@ -39,6 +41,7 @@ class Scene(NamedTuple):
     rate: float
     model: Callable[[int], Model]
     stats: Stats = None  # type: ignore[assignment]
+    seen: Callable[[Levels | None], tuple[Block, Floats]] = None  # type: ignore[assignment]
 
     @property
     def prices(self) -> Prices:
@@ -112,7 +115,9 @@ class Classes(NamedTuple):
         exits, times, log_times = (totals(groups, part, n) for part in (old.exits, old.time, old.log_time))
         jumps = totals(cell, counts, n * n).reshape(n, n)
         pooled = emission.pool(old.emission, groups, n)
-        stats = Stats(exits, times, log_times, jumps, run.astype(np.int32), old.run_time, old.weights, pooled)
+        stats = Stats(
+            exits, times, log_times, jumps, run.astype(np.int32), old.run_time, old.weights, pooled, offsets=old.offsets
+        )
         start = Params(np.ones(n), np.full((n, n), 1.0 / n), emission, np.full(n, 1.0 / n))
         return stats, minimise(stats, start, scene.model(n))
 
@@ -143,6 +148,7 @@ def class_stats(scene: Scene, time: Timeline, classes: Ints, parent: Ints) -> Cl
         totals(own, weight, n), totals(own, weight * length, n), totals(own, weight * np.log(length), n),
         np.zeros((0, 0)), run_state, run_time, block.weights,
         emission.stats(block.x, classes[time.row_dwell], block.row_weights),
+        offsets=None if scene.stats is None else scene.stats.offsets,
     )  # fmt: skip
     return Classes(parent, stats, (cells // n, cells % n, counts))
 

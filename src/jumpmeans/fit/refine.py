@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays import AnyArray
 from ..emissions import Record
+from ..model.levels import Levels
 from ..model.objective import Prices, Stats
 from ..model.params import Params
 from ..model.process import Process
@@ -24,6 +25,7 @@ from ..stored.kinds import require
 from .advice import warn_of_drift
 from .descent import Descent, Model
 from .em_steps import em_steps, steps_after_sample
+from .levels import find_levels
 from .publish import estimate_process
 from .setup import PSEUDO_COUNT, are_auto
 
@@ -52,7 +54,7 @@ class Decoder(NamedTuple):
     @classmethod
     def of(cls, process: Process, prices: Prices, search: Search) -> Decoder:
         """The decoder of a process: its rates, jumps and emission, decoded to a fixed point."""
-        params = Params(process.rates, process.transition_probs, process.emission)
+        params = Params(process.rates, process.transition_probs, process.emission, effects=process.effects)
         return cls(params, prices, search._replace(rounds=MAX_ROUNDS), process.emission.state_values())
 
     def check_fields(self) -> None:
@@ -70,11 +72,12 @@ class Decoder(NamedTuple):
 
 
 class Refined(NamedTuple):
-    """The end of a fit: one process, its decoder and the trajectories decoded by it."""
+    """The end of a fit: one process, its decoder, the trajectories decoded by it, and the levels of people."""
 
     process: Process
     decoder: Decoder
     dwells: Any
+    levels: Levels | None = None
 
 
 def closing_prices(prices: Prices, emission: Record, transition_weight: Any, emission_weight: Any) -> Prices:
@@ -97,7 +100,7 @@ def n_steps(refine: int | str, emission: Record) -> int:
 
 def close(
     sequences: Sequences, sample: Sequences | None, descent: Descent, model: Model, labels: AnyArray, refine: int | str,
-    prices: Callable[[Record], Prices], ascend: Callable[[Process], Process],
+    prices: Callable[[Record], Prices], ascend: Callable[[Process, Sequences], tuple[Process, Sequences]],
 ) -> Refined:  # fmt: skip
     """From the end of a descent to one model: EM steps, then a decode under `prices(emission)`.
 
@@ -117,30 +120,35 @@ def close(
     count = PSEUDO_COUNT if free else model.prices.jump_pseudo_count
     process = estimate_process(stats, params, model.constraints, count, labels)
     if steps == 0:
-        return Refined(process, plain, dwells)
+        if sequences.levels is not None:
+            sequences = find_levels(sequences, process)
+            dwells, _ = plain.decode(sequences)
+        return Refined(process, plain, dwells, sequences.levels)
     del dwells, stats  # one set at a time: they are most of the memory of a fit
     behind_symbols = params.emission.hides_symbols
     count = SYMBOLS_PSEUDO_COUNT if behind_symbols else PSEUDO_COUNT
     if sequences.exact and params.emission.is_direct:
         count = EXACT_PSEUDO_COUNT
     if sample is not None:
-        process = em_steps(sample, process, model.constraints, steps, count)
+        process, _ = em_steps(sample, process, model.constraints, steps, count)
         least = LEAST_GAIN if behind_symbols or params.emission.is_direct else LEAST_GAIN_MEASURED
         last = steps_after_sample(sequences, process, model.constraints, steps, count, least)
     else:
-        last = [em_steps(sequences, process, model.constraints, max(steps - 2, 0), count)]
-        for _ in range(min(steps, 2)):
-            last.append(em_steps(sequences, last[-1], model.constraints, 1, count))
+        last = []
+        for n in (max(steps - 2, 0), *[1] * min(steps, 2)):
+            process, sequences = em_steps(sequences, process, model.constraints, n, count)
+            last.append(process)
     process = last[-1]
     if refine == "converged":
-        process = ascend(process)
+        process, sequences = ascend(process, sequences)
     elif refine == "auto" and params.emission.is_direct and len(last) > 2:
         warn_of_drift(last, steps)
+    sequences = find_levels(sequences, process)
     decoder = Decoder.of(process, prices(process.emission), model.search)
     dwells, _ = decoder.decode(sequences)
     if behind_symbols:
         decoder = decoder._replace(shown=shown_on_trajectories(sequences, dwells, process))
-    return Refined(process, decoder, dwells)
+    return Refined(process, decoder, dwells, sequences.levels)
 
 
 def shown_on_trajectories(sequences: Sequences, dwells: Any, process: Process) -> AnyArray:

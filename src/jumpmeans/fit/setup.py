@@ -10,15 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, weighted_median
-from ..data.deriving import pieces
 from ..data.panel import Panel
-from ..emissions import Family, Record, find_families
+from ..data.sampling import SAMPLED_SEQUENCES, sample
+from ..emissions import Column, Family, Record, find_families
 from ..emissions.symbols import MOST_LABELS, check_labels, distinct
-from ..errors import first_few
+from ..engines.scanned import ScannedPanel
+from ..errors import PanelError, first_few
 from ..model.constraints import Constraints
+from ..model.dependence import Laid, depend
 from ..model.structure import Structure, jumps_needed
 from ..passes.sweep import BEAM_PER_GAP, Search
 
+# A panel in memory, or one on a cluster.
+Data = Panel | ScannedPanel
 # α: what a jump never seen is worth; enough that it can return, too little to be felt.
 PSEUDO_COUNT = 0.01
 # The same for states hidden behind symbols, as a share of the mean count.
@@ -31,7 +35,7 @@ def or_auto(value: Any, automatic: float) -> float:
 
 
 def states_and_emission(
-    panel: Panel,
+    panel: Any,
     emission: Family | Sequence[Family],
     n_states: int | None,
     states: Sequence[Any] | None,
@@ -51,8 +55,28 @@ def states_and_emission(
     else:
         labels = np.arange(n_states)
     symbols = None if isinstance(pseudo_count, str) else float(np.ravel(pseudo_count)[-1])
-    blank = Record(family.blank(panel, d, len(labels), labels.tolist(), symbols) for d, family in enumerate(families))
+    few = measured_panel(panel) if not all(family.has_labels for family in families) else None
+    blank = Record(
+        blank_column(family, panel, panel if family.has_labels or few is None else few, d, labels, symbols)
+        for d, family in enumerate(families)
+    )
     return labels, blank
+
+
+def blank_column(
+    family: type[Column], panel: Data, few: Any, d: int, labels: NDArray[Any], symbols: float | None
+) -> Column:
+    """Emission of column d that knows of its values what `few` rows tell; what they break is told of the panel."""
+    more = d, len(labels), labels.tolist(), symbols
+    try:
+        return family.blank(few, *more)
+    except PanelError:
+        if few is panel:
+            raise
+        if isinstance(panel, ScannedPanel):
+            panel.each("check", family.blank, *more)
+            raise
+    return family.blank(panel, *more)
 
 
 def hidden_labels(n_states: int | None, states: Sequence[Any]) -> NDArray[Any]:
@@ -86,6 +110,19 @@ def constrain(
             "cannot be given."
         )
     return constraints, structure.fix_emission(blank, labels, panel.columns)
+
+
+def depend_by_state(structure: Structure | None, panel: Data, labels: NDArray[Any], constraints: Constraints) -> Laid:
+    """A panel with effects, all of them 0, on the exit rates that depend on covariates by a structure."""
+    if isinstance(panel, ScannedPanel):
+        panel.refuse_dependence(structure)
+        return Laid(panel, np.empty(0, np.int64))  # type: ignore[arg-type]
+    if structure is not None and structure.depends and constraints.binds:
+        raise ValueError(
+            "structure must have neither fixed nor equal rates beside covariates or breaks for JUMP-means, where those "
+            f"act on exit rates, got fixed={structure.fixed!r}, equal={structure.equal!r}; use comparators.EM."
+        )
+    return depend(structure, panel, labels, constraints, by="state")
 
 
 def barred_first(constraints: Constraints) -> Floats | None:
@@ -159,12 +196,15 @@ def one_or_list(weights: Floats) -> float | list[float]:
     return weights.tolist() if len(weights) > 1 else float(weights[0])
 
 
-def counted(panel: Panel) -> Panel:
+def counted(panel: Data) -> Data:
     """The panel with weights that count sequences: those that sum to 1 or less are shares of all there are."""
     total = float(panel.weights.sum())
     if not 0 < total <= 1 or panel.n_sequences == 1:
         return panel
-    return replace(panel, weights=panel.weights * (panel.n_sequences / total))
+    scale = panel.n_sequences / total
+    if isinstance(panel, ScannedPanel):
+        return panel.with_scaled_weights(scale)
+    return replace(panel, weights=panel.weights * scale)
 
 
 def typical_gap(panel: Panel) -> float:
@@ -173,12 +213,12 @@ def typical_gap(panel: Panel) -> float:
     return weighted_median(gaps, weights) if len(gaps) else 1.0
 
 
-def total_weight(panel: Panel) -> float:
+def total_weight(panel: Data) -> float:
     """Weighted number of observed rows."""
-    return float(np.repeat(panel.weights, panel.lengths)[panel.observed].sum())
+    return panel.present_weight()
 
 
-def even_jumps(panel: Panel, blank: Record, share: float = 1.0) -> float:
+def even_jumps(panel: Data, blank: Record, share: float = 1.0) -> float:
     """Pseudo-count α of each jump: hardly any, but behind symbols half the mean count of a `share` of the panel.
 
     Hard assignment of noisy symbols feeds on itself: it finds certain symbols and favourite jumps where there are
@@ -203,13 +243,11 @@ def make_search(jumps_per_gap: int | str, search: str, first_dwell: str, moves: 
 # Panels with more rows than MANY_ROWS start on a sample of about START_ROWS: what they start from is then known to a
 # hundredth, and the few sweeps over all rows that are left do the rest.
 MANY_ROWS, START_ROWS = 100_000, 25_000
-# A long sequence is cut so that the sample holds at least this many, if there are.
-SAMPLED_SEQUENCES = 20
 # The relative fall of the objective that ends a descent: on all rows after one on a sample, less is worth no sweep.
 TOL, TOL_AFTER_SAMPLE = 1e-9, 1e-6
 
 
-def start_panel(panel: Panel, constraints: Constraints) -> Panel:
+def start_panel(panel: Data, constraints: Constraints) -> Any:
     """What a fit finds its start on: the panel, or a sample of it if it has many rows.
 
     Pieces of a long sequence are taken from all of it, unless the first state is given: they begin in any. A sample
@@ -219,34 +257,22 @@ def start_panel(panel: Panel, constraints: Constraints) -> Panel:
         return panel
     size = START_ROWS // SAMPLED_SEQUENCES
     cuts = constraints.initial is None and panel.lengths.max() > size
-    few = sample_panel(pieces(panel, size) if cuts else panel, START_ROWS)
-    present, of_all = (np.isfinite(own.values).mean(axis=0) for own in (few, panel))
-    return few if np.all(2.0 * present >= of_all) else panel
+    few = sample_panel(panel, START_ROWS, size if cuts else None)
+    columns = range(panel.n_columns)
+    present, of_all = ([own.n_present(d) / own.n_observations for d in columns] for own in (few, panel))
+    return few if all(2.0 * x >= y for x, y in zip(present, of_all, strict=True)) else panel
 
 
-def share_of(few: Panel, panel: Panel) -> float:
+def measured_panel(panel: Data) -> Panel:
+    """What the units, the noise and the gaps of a panel are taken from: it itself, or a sample if it has many rows."""
+    return sample_panel(panel, panel.n_observations if panel.n_observations <= MANY_ROWS else START_ROWS)
+
+
+def share_of(few: Data, panel: Data) -> float:
     """Weight of the observed rows of a sample, as a share of all."""
     return 1.0 if few is panel else total_weight(few) / max(total_weight(panel), 1e-300)
 
 
-def sample_panel(panel: Panel, most_rows: int) -> Panel:
-    """The panel, or about `most_rows` of its rows: sequences spread evenly over all, long ones cut.
-
-    Sequences are spread in the order of their length and values, so that their order in the panel does not matter.
-    """
-    if panel.n_observations <= most_rows:
-        return panel
-    S = panel.n_sequences
-    longest = most_rows // min(S, SAMPLED_SEQUENCES)
-    lengths = np.minimum(panel.lengths, longest)
-    place = np.arange(panel.n_observations) - np.repeat(panel.offsets[:-1], panel.lengths) + 1.0
-    values = np.nan_to_num(panel.values)
-    keys = [
-        np.add.reduceat(values[:, d] * weight, panel.offsets[:-1])
-        for d in range(panel.n_columns)
-        for weight in (np.sqrt(place), place, np.ones(len(place)))
-    ]
-    order = np.lexsort([*keys, panel.end_times - panel.start_times, panel.lengths])
-    n = max(1, min(S, int(most_rows / lengths.mean())))
-    chosen = np.sort(order[((np.arange(n) + 0.5) * S / n).astype(np.int64)])
-    return panel.select(chosen).head(longest)
+def sample_panel(panel: Data, most_rows: int, size: int | None = None) -> Panel:
+    """The panel, or about `most_rows` of its rows: sequences, or pieces of at most `size` rows, spread over all."""
+    return panel.sample(most_rows, size) if isinstance(panel, ScannedPanel) else sample(panel, most_rows, size)

@@ -45,6 +45,7 @@ class Prices(NamedTuple):
     jump_pseudo_count : α of the rows of P; state_cost : ξ_1; shared_row : ξ_2, pull of each row to the base row.
     running : whether running dwells cost g; integrated : whether the rows are integrated out, so that a state pays ξ_2
     for every further state that it is followed by. first : (M,) cost of the first state, 0 or infinite; None: nothing.
+    ridge : (D,) ρ, number of readings at 0 that hold each offset of a person; None: there are no offsets.
     """
 
     transition: float
@@ -57,14 +58,17 @@ class Prices(NamedTuple):
     running: bool = True
     integrated: bool = False
     first: Floats | None = None
+    ridge: Floats | None = None
 
     def check_fields(self) -> None:
         """Refuse what are no prices, if they come from a file."""
-        numbers = [x for name, x in self._asdict().items() if name not in ("emission", "first")]
+        numbers = [x for name, x in self._asdict().items() if name not in ("emission", "first", "ridge")]
         require_floats("prices", np.array(numbers, dtype=np.float64), (len(numbers),), least=0.0)
         require_floats("prices of columns", self.emission, (len(self.emission),), least=0.0)
         if self.first is not None:
             require_floats("costs of the first state", self.first, (len(self.first),), least=0.0, finite=False)
+        if self.ridge is not None:
+            require_floats("ridges of the offsets", self.ridge, (len(self.emission),), least=0.0, finite=False)
 
 
 class Stats(NamedTuple):
@@ -76,6 +80,8 @@ class Stats(NamedTuple):
     weights : (S,) sequence weights.
     emission : statistics of each column, made and read by its family.
     first : (M,) weighted number of sequences that begin in each state, where it is known.
+    readings : what the offsets of people are settled by (`model.levels`), where there are any; offsets : (D,) their
+        weighted sums of squares.
     exposure : dwells by the covariates that they were spent under, where rates depend on some.
     """
 
@@ -89,10 +95,34 @@ class Stats(NamedTuple):
     emission: tuple[Any, ...]
     first: Floats | None = None
     exposure: Exposure | None = None
+    readings: Any = None
+    offsets: Floats | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether running dwells lie elsewhere (on a GPU): sums of them, `outlasted`, are nearer than they are."""
+        return False
+
+    def outlasted(self, rates: Floats) -> tuple[Floats, Floats, Floats]:
+        """(M,) sums of w, w y and w ln y over the running dwells y with λ y >= 1, by state, if they are apart."""
+        raise NotImplementedError
+
+    def running_cost(self, rates: Floats) -> float:
+        """Σ w g(λ y) of the running dwells."""
+        if self.is_apart:
+            number, time, log_time = self.outlasted(rates)
+            lam = np.where(number > 0, rates, 1.0)
+            return float((lam * time - log_time - number * (np.log(lam) + 1.0)).sum())
+        running = self.run_state >= 0
+        z = np.maximum(rates[self.run_state[running]] * self.run_time[running], 1.0)
+        weights = np.broadcast_to(self.weights[:, None], running.shape)[running]
+        return float((weights * (z - np.log(z) - 1.0)).sum())
 
     @property
     def total_time(self) -> Floats:
         """(M,) weighted time in each state, running dwells included."""
+        if self.is_apart:
+            return self.time + self.outlasted(np.full(len(self.time), np.inf))[1]
         running = self.run_state >= 0
         weights = np.broadcast_to(self.weights[:, None], running.shape)[running]
         return self.time + np.bincount(
@@ -102,6 +132,8 @@ class Stats(NamedTuple):
 
 def join_stats(parts: list[Stats]) -> Stats:
     """Statistics of all parts, added in their order so that every engine gives the same bits."""
+    if len(parts) == 1:
+        return parts[0]
     columns = zip(*(part.emission for part in parts), strict=True)
     exposures: list[Any] = [part.exposure for part in parts]
     return Stats(
@@ -114,6 +146,7 @@ def join_stats(parts: list[Stats]) -> Stats:
         weights=np.concatenate([part.weights for part in parts]),
         emission=tuple(sum_in_order(list(column)) for column in columns),
         first=sum_in_order([part.first for part in parts]),
+        readings=None if parts[0].readings is None else parts[0].readings.joined([part.readings for part in parts]),
         exposure=None if exposures[0] is None else Exposure.join(exposures),
     )
 
@@ -131,6 +164,7 @@ class Cost(NamedTuple):
     emission_prior: float
     states: float = 0.0
     shared_rows: float = 0.0
+    offsets: float = 0.0
 
     @property
     def total(self) -> float:
@@ -187,10 +221,7 @@ def evaluate(stats: Any, params: Any, prices: Prices) -> Cost:
     free = (rows > 0) & ~np.eye(len(rows), dtype=bool)
     lam = rates[left]
     dwells = (lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)).sum()
-    running = (stats.run_state >= 0) & prices.running
-    z = np.maximum(rates[stats.run_state[running]] * stats.run_time[running], 1.0)
-    run_weights = np.broadcast_to(stats.weights[:, None], running.shape)[running]
-    still = (run_weights * (z - np.log(z) - 1.0)).sum()
+    still = stats.running_cost(rates) if prices.running else 0.0
     if params.effects is not None and params.effects.coefs.any():
         dwells, still = stats.exposure.costs(rates, params.effects.of_states(), prices.running)
     # a rate without any dwell and without prior is not part of the objective
@@ -205,4 +236,13 @@ def evaluate(stats: Any, params: Any, prices: Prices) -> Cost:
         emission_prior=float(prices.emission @ emission.prior_costs()),
         states=prices.state_cost * len(rates),
         shared_rows=prices.shared_row * row_prior(stats, params, prices) if prices.shared_row > 0 else 0.0,
+        offsets=offset_cost(stats.offsets, prices),
     )
+
+
+def offset_cost(squares: Floats | None, prices: Prices) -> float:
+    """Ridge on the offsets of people, ½ ζ ρ Σ b², from their sums of squares (D,); no offset, no cost."""
+    if squares is None or prices.ridge is None:
+        return 0.0
+    paid = squares > 0
+    return float(0.5 * (prices.emission[paid] * prices.ridge[paid] * squares[paid]).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 
 # Rows of a block: enough blocks for all cores, blocks large enough to be worth a call.
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
+
+
+def cut_bounds(offsets: Ints, least: int = LEAST_ROWS) -> list[int]:
+    """Edges of blocks, as numbers of sequences, for sequences with the rows between offsets (S + 1,)."""
+    n = int(offsets[-1])
+    size = int(np.clip(n // BLOCKS, least, MOST_ROWS))
+    edges = np.searchsorted(offsets, np.arange(0, n, size))
+    return np.unique(np.append(edges, len(offsets) - 1)).tolist()
 
 
 # A row that costs more than this in every state is one that none can show: a few of them would sum to infinity.
@@ -102,11 +111,33 @@ class Block:
 
     def cut(self) -> list[Block]:
         """The same sequences in blocks that depend on the data alone, never on who works on them."""
-        n = len(self.tau)
-        size = int(np.clip(n // BLOCKS, LEAST_ROWS, MOST_ROWS))
-        edges = np.searchsorted(self.offsets, np.arange(0, n, size))
-        bounds = np.unique(np.append(edges, self.n_sequences)).tolist()
-        return [self.part(i, j) for i, j in pairwise(bounds)]
+        # what gaps of equal rates and length share is worked out once in each block: fewer of them, where rates depend
+        least = LEAST_ROWS if self.z is None else MOST_ROWS
+        return [self.part(i, j) for i, j in pairwise(cut_bounds(self.offsets, least))]
+
+    @classmethod
+    def joined(cls, parts: list[Block]) -> Block:
+        """The sequences of successive blocks as one; rows of which nothing is told stay so."""
+
+        def all_of(name: str, nothing: Callable[[Block], AnyArray]) -> Any:
+            found = [getattr(part, name) for part in parts]
+            if all(x is None for x in found):
+                return None
+            return np.concatenate([nothing(part) if x is None else x for part, x in zip(parts, found, strict=True)])
+
+        first = np.cumsum([0, *(len(part.tau) for part in parts)])
+        width = next((part.allowed.shape[1] for part in parts if part.allowed is not None), 0)
+        return cls(
+            np.concatenate([part.tau for part in parts]),
+            np.concatenate([[0], *(part.offsets[1:] + n for part, n in zip(parts, first, strict=False))]),
+            np.concatenate([part.ends for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+            np.concatenate([part.x for part in parts]),
+            parts[0].first,
+            all_of("kinds", lambda part: np.full(len(part.tau), SNAPSHOT, np.int8)),
+            all_of("allowed", lambda part: np.ones((len(part.tau), width), dtype=bool)),
+            None if parts[0].z is None else np.concatenate([part.z for part in parts if part.z is not None]),
+        )
 
     def part(self, i: int, j: int) -> Block:
         """Sequences i, ..., j - 1 alone."""

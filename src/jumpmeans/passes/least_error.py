@@ -10,8 +10,10 @@ import numpy as np
 from ..arrays import Floats, Ints
 from ..kernels.forward_backward import RADIX, USUAL_DIGITS, power_tables
 from ..kernels.least_error import least_error_block
+from ..model.levels import Levels
 from ..model.process import Process
 from .block import Block, Dwells
+from .relative import log_densities, relative
 from .smooth import Ready
 from .varying import Varying
 
@@ -19,17 +21,20 @@ from .varying import Varying
 ROOM = 2**27
 
 
-def err_least(block: Block, _: None, propagator: Ready, prices: Floats, jumps: int) -> tuple[Dwells, None]:
+def err_least(
+    block: Block, _: None, propagator: Ready, prices: Floats, jumps: int, levels: Levels | None = None
+) -> tuple[Dwells, None]:
     """The pass behind `decode(criterion="time")`.
 
     prices (M, M) of the jumps, in units of time; a gap has room for so many `jumps` at least.
     """
+    block = relative(block, levels)
     if isinstance(propagator, Varying):
         parts = few_laws(block, len(propagator.process.rates))
-        found = [_least(part, propagator.process, _laws(part, propagator), prices, jumps) for part in parts]
+        found = [_least(part, propagator.process, _laws(part, propagator), prices, jumps, levels) for part in parts]
         return Dwells.join(found), None
     laws = stacked([propagator.tables]), np.zeros(len(block.tau) + block.n_sequences, np.int64)
-    return _least(block, propagator.process, laws, prices, jumps), None
+    return _least(block, propagator.process, laws, prices, jumps, levels), None
 
 
 def stacked(found: list[Any]) -> Any:
@@ -43,8 +48,10 @@ def stacked(found: list[Any]) -> Any:
     return np.array(rates), np.array(Bs), np.array(filled), max(n_terms), np.array(lams)
 
 
-def _least(block: Block, process: Process, laws: tuple[Any, Ints], prices: Floats, jumps: int) -> Dwells:
-    log_density = process.emission.unit_log_density(block.x)
+def _least(
+    block: Block, process: Process, laws: tuple[Any, Ints], prices: Floats, jumps: int, levels: Levels | None
+) -> Dwells:
+    log_density = log_densities(block, process.emission, levels)
     where, counts, states, starts, rows, _, _ = least_error_block(
         block.tau, block.row_kinds, block.offsets, block.ends, block.admitted(log_density), process.initial_probs,
         *laws, prices, jumps,

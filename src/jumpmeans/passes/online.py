@@ -6,16 +6,25 @@ import numpy as np
 
 from ..arrays import Floats
 from ..kernels.online import decode_plainly
+from ..model.levels import Levels
 from ..model.objective import Prices
 from ..model.params import Params
 from .block import Block, Dwells
+from .relative import relative
 from .sweep import Search, admitted
 
 
 def decode_online(
-    block: Block, _: None, params: Params, costs: Floats, prices: Prices, search: Search
+    block: Block,
+    _: None,
+    params: Params,
+    costs: Floats,
+    prices: Prices,
+    search: Search,
+    levels: Levels | None = None,
 ) -> tuple[Dwells, None]:
     """The pass behind `decode(criterion="online")`; `costs` (M, M) are those of the jumps."""
+    block = relative(block, levels)
     most = block.n_sequences + search.base * int(block.gap_counts.sum()) + np.count_nonzero(block.row_kinds)
     offsets, states = np.zeros(block.n_sequences + 1, np.int64), np.empty(most, np.int32)
     starts, rows = np.empty(most), np.empty(most, np.int32)

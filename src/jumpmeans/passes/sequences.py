@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats, sum_in_order
+from ..arrays import AnyArray, Floats, Ints, sum_in_order
 from ..kernels.least_error import jump_prices
+from ..model.levels import Levels, Readings
 from ..model.objective import Prices, Stats, join_stats, jump_costs
 from ..model.params import Params
 from ..model.process import Process
@@ -19,8 +20,8 @@ from .draw import Drawn, Law, begin, draw
 from .engine import Engine, Held
 from .least_error import err_least
 from .online import decode_online
-from .smooth import Expected, Ready, agree, expect, smooth, weigh
-from .sweep import Search, blank, sweep
+from .smooth import Expected, Ready, agree, expect, gauge, smooth, weigh
+from .sweep import Search, blank, occupy, sweep
 from .varying import Varying
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Sequences:
 
     Trajectories are passed around as handles: they stay beside the blocks until `fetch` brings them here. `exact` says
     whether rows tell all that happened; where they show states, there is nothing to guess. `row_weight`: of all rows.
+    Values are taken relative to `levels`, if there are any.
     """
 
     held: Held
@@ -40,6 +42,7 @@ class Sequences:
     longest_gap: float
     exact: bool = False
     row_weight: float = 0.0
+    levels: Levels | None = None
 
     @classmethod
     def of(
@@ -54,6 +57,15 @@ class Sequences:
         row_weight = float(block.weights @ np.diff(block.offsets))
         return cls(engine.hold(block.cut()), block.weights, block.longest_gap, block.is_exact, row_weight)
 
+    def at(self, levels: Levels | None) -> Sequences:
+        """The same sequences, at other levels."""
+        return self if levels is self.levels else replace(self, levels=levels)
+
+    @property
+    def _told(self) -> tuple[Levels, ...]:
+        """What passes are told of people: nothing where there are no levels."""
+        return () if self.levels is None else (self.levels,)
+
     def no_jumps(self) -> Any:
         """Trajectories to begin with: without jumps."""
         return self.held.run(blank, None)[0]
@@ -65,8 +77,14 @@ class Sequences:
     def sweep(self, dwells: Any, params: Params, prices: Prices, search: Search) -> tuple[Any, Stats]:
         """Best trajectories, going on from `dwells`, and their statistics joined in order."""
         costs = jump_costs(params.transition_probs, prices.transition)
-        dwells, parts = self.held.run(sweep, dwells, params, costs, prices, search)
-        return dwells, join_stats(parts)
+        dwells, parts = self.held.run(sweep, dwells, params, costs, prices, search, *self._told)
+        stats = join_stats(parts)
+        return dwells, stats if self.levels is None else stats._replace(offsets=self.levels.squares())
+
+    def occupancy(self, dwells: Any, n_states: int) -> tuple[Floats, Ints]:
+        """(M,) time in each state of trajectories, and (M,) visits, of sequences as they are, whatever their weight."""
+        time, visits = zip(*self.held.run(occupy, dwells, n_states)[1], strict=True)
+        return sum_in_order(list(time)), sum_in_order(list(visits))
 
     def decode(self, params: Params, prices: Prices, search: Search) -> tuple[Any, Stats]:
         """Best trajectories from the parameters alone."""
@@ -75,32 +93,38 @@ class Sequences:
     def decode_online(self, params: Params, prices: Prices, search: Search) -> Any:
         """Best trajectories whose jumps stay where a decoder that goes row by row would put them."""
         costs = jump_costs(params.transition_probs, prices.transition)
-        return self.held.run(decode_online, None, params, costs, prices, search)[0]
+        return self.held.run(decode_online, None, params, costs, prices, search, *self._told)[0]
 
     def _propagator(self, process: Process) -> Ready:
         return Varying(process) if process.effects is not None else Propagator.of(process, self.longest_gap)
 
     def smooth(self, process: Process) -> tuple[Floats, Floats]:
         """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence."""
-        posterior, log_lik = zip(*self.held.run(smooth, None, self._propagator(process))[1], strict=True)
+        posterior, log_lik = zip(*self.held.run(smooth, None, self._propagator(process), *self._told)[1], strict=True)
         return np.concatenate(posterior), np.concatenate(log_lik)
 
     def log_likelihood(self, process: Process) -> float:
-        """Weighted log-likelihood of all sequences."""
-        return float(self.weights @ np.concatenate(self.held.run(weigh, None, self._propagator(process))[1]))
+        """Weighted log-likelihood of all sequences; the bound of `Levels` where people have levels."""
+        each = np.concatenate(self.held.run(weigh, None, self._propagator(process), *self._told)[1])
+        return float(self.weights @ each) if self.levels is None else self.levels.bound(each)
+
+    def gauge(self, process: Process) -> tuple[Readings, Floats]:
+        """Readings of all sequences about their states at the present levels, and log-likelihoods (S,)."""
+        parts = self.held.run(gauge, None, self._propagator(process), *self._told)[1]
+        return Readings.joined([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def err_least(self, process: Process) -> Any:
         """Trajectories of least expected time in the wrong state."""
         prices, jumps = jump_prices(process.rate_matrix), jumps_needed(process.rate_matrix > 0)
-        return self.held.run(err_least, None, self._propagator(process), prices, jumps)[0]
+        return self.held.run(err_least, None, self._propagator(process), prices, jumps, *self._told)[0]
 
     def agreement(self, dwells: Any, process: Process) -> Floats:
         """(M, M) posterior weight of each state over the rows where trajectories are in each."""
-        return np.asarray(sum_in_order(self.held.run(agree, dwells, self._propagator(process))[1]))
+        return np.asarray(sum_in_order(self.held.run(agree, dwells, self._propagator(process), *self._told)[1]))
 
     def expect(self, process: Process) -> Expected:
         """Expected statistics of all sequences, joined in order."""
-        return Expected.join(self.held.run(expect, None, self._propagator(process))[1])
+        return Expected.join(self.held.run(expect, None, self._propagator(process), *self._told)[1])
 
     def begin_paths(self, rng: np.random.Generator, jumps: int) -> Any:
         """Paths to draw from: as many possible jumps in every gap, and random numbers of its own for each block."""

@@ -9,9 +9,11 @@ import numpy as np
 from ..arrays import Floats, sum_in_order
 from ..kernels.expectations import expect_block
 from ..kernels.forward_backward import smooth_block
+from ..model.levels import Levels, Readings
 from ..model.process import Process
 from ..model.propagator import Propagator
 from .block import Block, Dwells
+from .relative import log_densities, relative, shared_readings
 from .varying import Depending, Varying, pass_over
 
 # A process made ready: once for all gaps, or for each block by its covariates.
@@ -22,7 +24,8 @@ class Expected(NamedTuple):
     """Expected statistics of the process given all observations, weighted; those of blocks add up in order.
 
     integrals : (M, M) Σ R: diagonal = time in each state, times q_ij = number of jumps; first : (M,) first states;
-    emission : statistics of each column under soft assignment; log_lik : (S,) log-likelihood of each sequence.
+    emission : statistics of each column under soft assignment; log_lik : (S,) log-likelihood of each sequence;
+    readings : what the offsets of people are settled by, where there are any.
     Where rates depend on covariates, off the diagonal times the rates of the baseline, and `depending` has the rest.
     """
 
@@ -31,6 +34,7 @@ class Expected(NamedTuple):
     emission: tuple[Any, ...]
     log_lik: Floats
     depending: Depending | None = None
+    readings: Readings | None = None
 
     @classmethod
     def join(cls, parts: list[Expected]) -> Expected:
@@ -43,13 +47,16 @@ class Expected(NamedTuple):
             None
             if parts[0].depending is None
             else Depending.join([part.depending for part in parts if part.depending]),
+            None
+            if parts[0].readings is None
+            else Readings.joined([part.readings for part in parts if part.readings is not None]),
         )
 
 
-def posterior_of(block: Block, propagator: Ready) -> tuple[Floats, Floats]:
-    """Posterior (n, M) of the rows of a block, and log-likelihood (S,) of its sequences."""
+def posterior_of(block: Block, propagator: Ready, levels: Levels | None) -> tuple[Floats, Floats]:
+    """Posterior (n, M) of the rows of a relative block, and log-likelihood (S,) of its sequences."""
     process = propagator.process
-    log_density = process.emission.unit_log_density(block.x)
+    log_density = log_densities(block, process.emission, levels)
     if isinstance(propagator, Varying):
         found = pass_over(block, process, block.admitted(log_density), integrate=False)
         if found.where[0] >= 0:
@@ -70,35 +77,46 @@ def log_units(block: Block, process: Process) -> Floats:
     return np.asarray(np.add.reduceat(process.emission.log_units(block.x), block.offsets[:-1]))
 
 
-def smooth(block: Block, _: None, propagator: Ready) -> tuple[None, tuple[Floats, Floats]]:
+def smooth(
+    block: Block, _: None, propagator: Ready, levels: Levels | None = None
+) -> tuple[None, tuple[Floats, Floats]]:
     """The pass behind `predict_proba`: posterior of the rows, log-likelihood of the sequences."""
-    return None, posterior_of(block, propagator)
+    return None, posterior_of(relative(block, levels), propagator, levels)
 
 
-def weigh(block: Block, _: None, propagator: Ready) -> tuple[None, Floats]:
+def weigh(block: Block, _: None, propagator: Ready, levels: Levels | None = None) -> tuple[None, Floats]:
     """Log-likelihood (S,) of the sequences alone."""
-    return None, posterior_of(block, propagator)[1]
+    return None, posterior_of(relative(block, levels), propagator, levels)[1]
 
 
-def agree(block: Block, dwells: Dwells, propagator: Ready) -> tuple[Dwells, Floats]:
+def gauge(block: Block, _: None, propagator: Ready, levels: Levels) -> tuple[None, tuple[Readings, Floats]]:
+    """What the offsets of people are settled by under a process that stays, and log-likelihood (S,)."""
+    block = relative(block, levels)
+    posterior, log_lik = posterior_of(block, propagator, levels)
+    return None, (shared_readings(block, posterior, propagator.process, levels), log_lik)
+
+
+def agree(block: Block, dwells: Dwells, propagator: Ready, levels: Levels | None = None) -> tuple[Dwells, Floats]:
     """(M, M) posterior weight of each state over the rows where trajectories are in each."""
-    posterior = posterior_of(block, propagator)[0] * block.row_weights[:, None]
+    posterior = posterior_of(relative(block, levels), propagator, levels)[0] * block.row_weights[:, None]
     states = dwells.row_states(block.offsets)
     M = posterior.shape[1]
     return dwells, np.array([posterior[states == m].sum(axis=0) for m in range(M)])
 
 
-def expect(block: Block, _: None, propagator: Ready) -> tuple[None, Expected]:
+def expect(block: Block, _: None, propagator: Ready, levels: Levels | None = None) -> tuple[None, Expected]:
     """The pass of an EM step: expected statistics."""
     process = propagator.process
-    log_density = process.emission.unit_log_density(block.x)
+    block = relative(block, levels)
+    log_density = log_densities(block, process.emission, levels)
     if isinstance(propagator, Varying):
         found = pass_over(block, process, block.admitted(log_density), integrate=True)
         if found.where[0] >= 0:
             raise block.no_path(found.where[0], found.where[1], -log_density)
         soft = process.emission.soft_stats(block.x, found.posterior * block.row_weights[:, None])
         log_lik = found.log_lik - log_units(block, process)
-        return None, Expected(found.integrals, found.first, soft, log_lik, found.depending)
+        readings = None if levels is None else shared_readings(block, found.posterior, process, levels)
+        return None, Expected(found.integrals, found.first, soft, log_lik, found.depending, readings)
     M = len(process.rates)
     posterior, log_lik = np.empty((len(block.tau), M)), np.zeros(block.n_sequences)
     S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)
@@ -111,6 +129,7 @@ def expect(block: Block, _: None, propagator: Ready) -> tuple[None, Expected]:
         raise block.no_path(where[0], where[1], -log_density)
     del log_density
     log_lik -= log_units(block, process)
+    readings = None if levels is None else shared_readings(block, posterior, process, levels)
     posterior *= block.row_weights[:, None]
     emission = process.emission.soft_stats(block.x, posterior)
-    return None, Expected(R + propagator.transform(S), first, emission, log_lik)
+    return None, Expected(R + propagator.transform(S), first, emission, log_lik, readings=readings)

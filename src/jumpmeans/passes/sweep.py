@@ -6,14 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, totals
+from ..arrays import Floats, Ints, totals
 from ..kernels.sweep import sweep_block
+from ..model.levels import Levels
 from ..model.objective import Prices, Stats
 from ..model.params import Params
 from ..stored import stored
 from ..stored.kinds import require
 from .block import Block, Dwells
 from .hazards import Hazards, exposure_of
+from .relative import assigned_readings, relative
 
 # Rounds of decoding and jump times after which a closing decode stops in any case.
 MAX_ROUNDS = 100
@@ -50,13 +52,28 @@ def blank(block: Block, _: None) -> tuple[Dwells, None]:
     return Dwells.blank(block), None
 
 
+def occupy(block: Block, dwells: Dwells, n_states: int) -> tuple[Dwells, tuple[Floats, Ints]]:
+    """Time in each state of trajectories, and visits."""
+    ends = np.append(dwells.starts[1:], 0.0)
+    ends[dwells.offsets[1:] - 1] = block.ends
+    time = totals(dwells.states, ends - dwells.starts, n_states)
+    return dwells, (time, np.bincount(dwells.states, minlength=n_states))
+
+
 def sweep(
-    block: Block, dwells: Dwells, params: Params, costs: Floats, prices: Prices, search: Search
+    block: Block,
+    dwells: Dwells,
+    params: Params,
+    costs: Floats,
+    prices: Prices,
+    search: Search,
+    levels: Levels | None = None,
 ) -> tuple[Dwells, Stats]:
     """Best trajectories under the parameters, going on from `dwells`, and their statistics.
 
-    `costs` (M, M) are those of the jumps.
+    `costs` (M, M) are those of the jumps; values are relative to `levels`, if there are any.
     """
+    block = relative(block, levels)
     M, S = params.emission.n_states, block.n_sequences
     # room for all dwells that there may be
     most = S + search.per_gap * int(block.gap_counts.sum()) + np.count_nonzero(block.row_kinds)
@@ -82,7 +99,10 @@ def sweep(
     emission = params.emission.stats(block.x, row_states, block.row_weights)
     first = totals(found.states[offsets[:-1]], block.weights, M)
     told = None if params.effects is None else exposure_of(block, found, M, search.first_running == 1)
-    return found, Stats(exits, time, log_time, jumps, run_state, run_time, block.weights, emission, first, told)
+    readings = None if levels is None else assigned_readings(block, row_states, params, levels)
+    return found, Stats(
+        exits, time, log_time, jumps, run_state, run_time, block.weights, emission, first, told, readings
+    )  # fmt: skip
 
 
 def admitted(block: Block, cost: Floats, prices: Prices) -> Floats:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
+from ..emissions import Column
 from ..model.process import Process
 from .axes import in_unit
 from .given import with_means
@@ -34,6 +35,14 @@ class Scale(NamedTuple):
         if self.heights is None:
             return values.astype(np.float64)
         return np.array([self.heights.get(value, np.nan) for value in values.tolist()])
+
+    def at_level(self, emission: Column, offset: float) -> Scale:
+        """The same for a person whose readings are that much above those of all."""
+        if offset == 0:
+            return self
+        means = emission.at_level(self.levels, np.full(len(self.levels), offset))
+        states = [name.rpartition(" (")[0] or name for name in self.names or []]
+        return self._replace(levels=means, names=with_means(states, means))
 
     def dress(self, ax: Any) -> None:
         """Name the axis and its ticks."""

@@ -40,7 +40,8 @@ def plot_trajectory(
     panel : Panel or frame, optional
         Its observations are shown as dots in the colour of the state on the path.
     model : fitted model, optional
-        Tells what a column shows in each state; without it a column whose values are all names of states is taken for
+        Tells what a column shows in each state, of this very person if the model has levels of people; without it a
+        column whose values are all names of states is taken for
         the states, and the level of a state in a column of numbers is the mean of the values assigned to it.
     ax : matplotlib axes, optional
         A new figure if left out.
@@ -83,6 +84,8 @@ def plot_trajectory(
         seen = _seen(panel, position(panel.ids, id, "panel"), d)
         hidden = hidden if truth is None else _held_out(truth, panel, id, d)
     scale = make_scale(trajectories, panel, process, d, value_unit, hidden.values.tolist())
+    if process is not None and panel is not None and hasattr(model, "_offset"):
+        scale = scale.at_level(process.emission.columns[d], model._offset(panel, position(panel.ids, id, "panel"), d))
     ax = axes(ax)
     shades = colours(len(trajectories.labels))
     _draw_path(ax, path, scale, shades)

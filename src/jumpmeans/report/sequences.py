@@ -14,7 +14,6 @@ from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
 from ..model.dependence import lay_out
-from ..model.process import Process
 from ..passes import Sequences
 
 # A probability is one letter, the index of which is 63 times as large; page.js reads it.
@@ -100,7 +99,7 @@ def _records(
         within[0] = True
         paths.append((codes[within][:MOST_DWELLS], starts[within][:MOST_DWELLS]))
     probs = _probabilities(model, part, ends, grid)
-    misfit = _misfit(model.process_, part)
+    misfit = _misfit(model, part)
     values = [_column_values(part, d) for d in range(part.n_columns)]
     records = []
     for k, i in enumerate(chosen.tolist()):
@@ -156,11 +155,14 @@ def _probabilities(model: Any, panel: Panel, ends: Floats, grid: int) -> list[st
     return ["".join(lines[a:b].ravel().tolist()) for a, b in pairwise(bounds)]
 
 
-def _misfit(process: Process, panel: Panel) -> Floats:
+def _misfit(model: Any, panel: Panel) -> Floats:
     """(S,) how unlikely each sequence is under the process, per row with a value; NaN for one without any."""
-    laid = lay_out(process.effects, panel)
-    x = process.emission.encode(laid.panel)
-    held = Sequences.of(get_engine("threads"), laid.panel, x, process.states, laid.z)
-    log_lik = held.smooth(process)[1]
+    if hasattr(model, "_sequences"):
+        held = model._sequences(panel)
+    else:
+        laid = lay_out(model.process_.effects, panel)
+        x = model.process_.emission.encode(laid.panel)
+        held = Sequences.of(get_engine("threads"), laid.panel, x, model.process_.states, laid.z)
+    log_lik = held.smooth(model.process_)[1]
     n = np.bincount(panel.sequence_index[panel.observed], minlength=panel.n_sequences)
     return np.where(n > 0, -log_lik / np.maximum(n, 1), np.nan)
