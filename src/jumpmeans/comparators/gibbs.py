@@ -68,7 +68,7 @@ class Gibbs(SampledReadOut):
     init : "data" or "noise"
         Emission at the start: from a clustering of the observations, or nearly equal states. The rates start at
         one jump per typical gap, P and π uniform, and possible jumps at the observation times.
-    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask", "cuda" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
         The number of threads never changes a draw.
     random_state : int, Generator or None
 
@@ -314,9 +314,7 @@ def log_joint(paths: Drawn, process: Process, x: Floats) -> float:
     rates = process.rates[:, None] * process.transition_probs
     used = paths.jumps > 0
     started = paths.first > 0
-    seen = (
-        process.emission.log_density(x)[np.arange(len(x)), paths.row_states].sum() if process.emission.n_free else 0.0
-    )
+    seen = process.emission.own_log_density(x, paths.row_states).sum() if process.emission.n_free else 0.0
     return float(
         (paths.jumps[used] * np.log(rates[used])).sum()
         - process.rates @ paths.time
