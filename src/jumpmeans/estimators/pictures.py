@@ -41,14 +41,8 @@ class Pictured(ModelFields):
         panel : Panel or frame, optional
             Where the sequence is found, which is then decoded; by default the panel of the fit. A model that was read
             from a file has no panel: it draws the trajectory alone.
-        ax : matplotlib axes, optional
-            A new figure if left out.
-        truth : Truth, optional
-            What `hold_out` blanked: shown as hollow dots.
-        column : int or str
-            Which column of values to show.
-        time_unit, value_unit : str, optional
-            Names for the axes, such as "hours"; dates need none.
+        ax, truth, column, time_unit, value_unit : optional
+            As `jumpmeans.plots.plot_trajectory` takes them.
 
         Returns
         -------

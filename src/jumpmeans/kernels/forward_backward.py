@@ -38,7 +38,7 @@ def power_tables(Q: Floats, longest: float) -> tuple[float, Floats, Floats, int,
 
     Both B and the table come as pairs, the second one transposed, so that products run along rows. n_terms is the
     number of events of uniformization within 1/(4096 Λ) that any path from state to state and on may need.
-    In numpy, not compiled: an interrupt comes through between two products.
+    Compiled are only the products of one digit: an interrupt comes through between two digits.
     """
     M = len(Q)
     rate = float(np.max(-np.diag(Q)))
@@ -59,12 +59,11 @@ def power_tables(Q: Floats, longest: float) -> tuple[float, Floats, Floats, int,
     levels = []
     for k in range(n_digits):
         _check_size(M, k + 1)
-        level = np.empty((RADIX - 1, M, M))
-        power = unit
-        for d in range(RADIX - 1):
-            level[d] = power
-            power = _normalised(power @ unit)
-        levels.append(level)
+        level = np.empty((RADIX, M, M))
+        level[0] = unit
+        _fill_powers(level)
+        power = level[-1]
+        levels.append(level[:-1])
         if k + 1 >= USUAL_DIGITS and np.all(np.abs(power - unit) <= SAME * unit):
             break
         unit = power
@@ -98,6 +97,24 @@ def _short_step(B):
             n_terms = min(n_terms, 2 * n)
             break
     return _normalised(unit), n_terms
+
+
+@njit(**JIT)
+def _fill_powers(powers):
+    """Powers 2 to 16 of powers[0], OUT in the places after it; rows sum to 1, each sum taken from left to right.
+
+    It hands nothing out: an interrupt that comes while numba hands out arrays ends in a SystemError.
+    """
+    M = powers.shape[1]
+    for d in range(1, powers.shape[0]):
+        power = powers[d]
+        np.dot(powers[d - 1], powers[0], power)
+        for s in range(M):
+            total = 0.0
+            for r in range(M):
+                total += power[s, r]
+            for r in range(M):
+                power[s, r] /= total
 
 
 def _normalised(A):
