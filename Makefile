@@ -43,7 +43,7 @@ lint: $(STAMP)
 # The pages, with every tutorial and example run; a warning or a broken link is an error. No network is needed.
 docs: $(STAMP)
 	$(PY) -m sphinx -W --keep-going -q -b html docs $(DOCS)
-	$(PY) docs/links.py $(DOCS)
+	$(PY) docs/check_site.py $(DOCS)
 	@echo "open $(DOCS)/index.html"
 
 # Links to other sites, which needs the network.

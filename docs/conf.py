@@ -29,8 +29,9 @@ def version_of_sources() -> str:
     return found.hexdigest()[:16]
 
 
-# What tutorials and examples print must not depend on the machine: one thread, no bars, pictures without a screen.
-os.environ.update(MPLBACKEND="Agg", NUMBA_NUM_THREADS="1", TQDM_DISABLE="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
+# What tutorials and examples print must not depend on the machine: one thread, no bars, lines of one length.
+os.environ.update(NUMBA_NUM_THREADS="1", TQDM_DISABLE="1", PYDEVD_DISABLE_FILE_VALIDATION="1", COLUMNS="110")
+os.environ.pop("MPLBACKEND", None)  # notebooks have their own, which keeps the pictures
 # Pages run in folders of their own; they find the command line, and the committed results.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 os.environ["JUMPMEANS_REPOSITORY"] = str(ROOT)
@@ -113,6 +114,8 @@ def setup(app: Any) -> None:
 
 
 html_theme = "pydata_sphinx_theme"
+html_context = {"default_mode": "auto"}
+html_sidebars = {"start": []}
 html_title = "jumpmeans"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -1,4 +1,4 @@
-"""Take the pictures of the report for README and documentation: `python docs/screenshots.py`. Needs chromium."""
+"""Take the pictures of README and documentation: `python docs/screenshots.py`. Needs chromium."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 from playwright.sync_api import Page, sync_playwright
 
 import jumpmeans as jm
@@ -29,6 +30,17 @@ def picture(page: Page, name: str, first: str, last: str) -> None:
     print(IMAGES / name, (IMAGES / name).stat().st_size)
 
 
+def course(model: jm.JumpMeans, panel: jm.Panel, id: int) -> None:
+    """The picture of one stay: its trajectory, and the probabilities of the states."""
+    units = {"time_unit": "hours", "value_unit": "mmHg"}
+    fig, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
+    model.plot(id, ax=axes[0], **units)
+    jm.plots.plot_posterior(model, panel, id, axes[1], **units)
+    axes[0].label_outer()
+    fig.savefig(IMAGES / "icu.png", dpi=150)
+    print(IMAGES / "icu.png")
+
+
 def main() -> None:
     """Fit, write the report, and take its pictures."""
     browser_path = shutil.which("chromium")
@@ -36,6 +48,7 @@ def main() -> None:
         sys.exit("there is no chromium to take pictures with; apt-get install chromium")
     panel = jm.datasets.load_icu_pressure()
     model = jm.JumpMeans(6, emission="gaussian").fit(panel)
+    course(model, panel, 132540)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         report = jm.write_report(
             model, panel, Path(folder) / "report.html", held_out=0.25, bins=jm.datasets.PRESSURE_BINS,

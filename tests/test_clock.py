@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import reference
 from jumpmeans.kernels.clock import Course
-from jumpmeans.kernels.decode import QUEUE, make_room, trace_back
-from jumpmeans.kernels.jump_times import place_jumps
+from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
+from jumpmeans.kernels.jump_times import WORK, place_jumps
 from jumpmeans.kernels.sweep import Task, decode, trajectory_cost
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -86,7 +86,9 @@ def solve(rng, p):
     n, M = len(p.cand_time), p.cost.shape[1]
     room = make_room(n + 1, M, QUEUE)
     room.cand_time[:n], room.cand_row[:n] = p.cand_time, p.cand_row
-    value = decode(task_of(rng, p), False, n, room)
+    task = task_of(rng, p)
+    while (value := decode(task, False, n, room)) == -math.inf:
+        room = widen(room)
     if value == math.inf:
         return value, None
     states, starts, rows = np.empty(n + 1, np.int32), np.empty(n + 1), np.empty(n + 1, np.int32)
@@ -163,7 +165,7 @@ def test_jump_times_are_best_where_rates_vary(seed):
         old_rows = rows.copy()
         place_jumps(
             states, starts, rows, len(states), p.tau, seen, task.kinds, p.end, task.lam, task.course, p.first_running,
-            np.empty((8, len(states))),
+            np.empty((WORK, len(states))),
         )  # fmt: skip
         after = sum(map(sum, reference.varying_costs(states, starts, p.end, p.tau, p.rates, p.first_running)))
         assert after <= before + 1e-10 * (1 + abs(before))

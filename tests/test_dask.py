@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,11 @@ import pytest
 import engine_contract as contract
 import jumpmeans as jm
 from jumpmeans.engines import get_engine
-from jumpmeans.engines.dask import HeldThere
-from jumpmeans.passes import Block
+from jumpmeans.engines.dask import HeldThere, submit
+from jumpmeans.fit import setup
+from jumpmeans.model.objective import Prices
+from jumpmeans.model.params import Params
+from jumpmeans.passes import Block, Search, Sequences
 
 distributed = pytest.importorskip("distributed")
 
@@ -178,6 +182,124 @@ def test_copies_of_a_model_share_the_cluster(here):
     assert clone(model).engine is engine
     assert copy.deepcopy(engine) is engine
     assert pickle.loads(pickle.dumps(engine)).client_or_address == here.scheduler.address
+
+
+def test_bootstrap_and_tune_run_on_the_workers(engine, monkeypatch):
+    """The same numbers as here. Planted: a panel for every task; refits that each spread over the cluster again."""
+    panel = contract.hidden_panel()
+    sent = []
+    monkeypatch.setattr("jumpmeans.engines.dask.submit", lambda *args: sent.append(args[1]) or submit(*args))
+    there = jm.JumpMeans(3, refine=1, n_init=1, engine=engine).fit(panel)
+    here = jm.JumpMeans(3, refine=1, n_init=1).fit(panel)
+    sent.clear()
+    sure = jm.bootstrap(there, panel, n=6, random_state=1)
+    assert sent == ["shared"]
+    plain = jm.bootstrap(here, panel, n=6, random_state=1, n_jobs=1)
+    np.testing.assert_array_equal(sure.values(lambda m: m.rates_), plain.values(lambda m: m.rates_))
+    grid = {"transition_weight": [0.5, 2.0]}
+    tuned = [jm.tune(m, panel, grid, folds=2, n_jobs=1, random_state=0) for m in (there, here)]
+    assert [trial["error"] for trial in tuned[0].trials] == [trial["error"] for trial in tuned[1].trials]
+
+
+def statistics(engine, panel, n=20):
+    """All that so many sweeps leave."""
+    law = jm.Process([0.3, 0.2, 0.4], (1 - np.eye(3)) / 2, emission=jm.emissions.Gaussian([0.0, 4.0, 8.0], sds=1.0))
+    params, prices = Params(law.rates, law.transition_probs, law.emission), Prices(1.0, np.ones(1), 1.0, 1.0, 0.01)
+    sequences = Sequences.of(engine, panel, law.emission.encode(panel))
+    dwells = sequences.no_jumps()
+    for k in range(n):
+        rates = params.rates * (1.0 + 0.1 * np.sin(k))
+        dwells, stats = sequences.sweep(dwells, replace(params, rates=rates), prices, Search(1, 1, 0, 0))
+    return stats, sequences.fetch(dwells)
+
+
+def test_twenty_sweeps_leave_the_same_statistics(engine, here, monkeypatch):
+    """One thread, two, one worker, two workers, and blocks in other tasks. Planted: sums by task."""
+    panel = contract.hidden_panel()
+    plain = statistics(jm.engines.Threads(1), panel)
+    engines = [jm.engines.Threads(2), jm.engines.Dask(here), engine]
+    found = [statistics(own, panel) for own in engines]
+    monkeypatch.setattr("jumpmeans.engines.dask.TASKS_PER_THREAD", 1)
+    found.append(statistics(engine, panel))
+    for stats, dwells in found:
+        for mine, its in zip([*stats[:7], *stats.emission[0], stats.first, *dwells], [
+            *plain[0][:7], *plain[0].emission[0], plain[0].first, *plain[1]
+        ], strict=True):  # fmt: skip
+            np.testing.assert_array_equal(mine, its)
+
+
+def test_a_panel_in_files_outlives_a_worker(client, engine, tmp_path, monkeypatch):
+    """Files are read again, and sweeps made again. Caught: blocks that the client read and scattered."""
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr(setup, "MANY_ROWS", 1000)
+    monkeypatch.setattr(setup, "START_ROWS", 600)
+    panel = contract.hidden_panel()
+    table = pd.DataFrame({"id": panel.sequence_index, "time": panel.times, "value": panel.values[:, 0]})
+    for k, (i, j) in enumerate([(0, 50), (50, 90), (90, 150)]):
+        table[panel.offsets[i] : panel.offsets[j]].to_parquet(tmp_path / f"visits-{k}.parquet")
+    scanned = jm.scan_panel(tmp_path, id="id", time="time", value="value", engine=engine)
+    runs = []
+
+    def run(held, work, state, *shared):
+        runs.append(work.__name__)
+        if runs.count("sweep") == 2 and runs[-1] == "sweep":
+            (_, pid), *_ = client.run(os.getpid).items()
+            os.kill(pid, signal.SIGKILL)
+        return unspoiled(held, work, state, *shared)
+
+    unspoiled = HeldThere.run
+    monkeypatch.setattr(HeldThere, "run", run)
+    model = jm.JumpMeans(3, refine=2).fit(scanned)
+    plain = jm.JumpMeans(3, refine=2).fit(jm.Panel.from_frame(table))
+    assert runs.count("sweep") > 2
+    np.testing.assert_array_equal(model.objective_history_, plain.objective_history_)
+    np.testing.assert_array_equal(model.rates_, plain.rates_)
+
+
+@pytest.mark.slow
+def test_out_of_core(tmp_path, monkeypatch):
+    """A panel of more bytes than its worker may have: blocks go to disk and come back the same.
+
+    Planted: blocks that do not tell their size (a worker is then killed, over and over).
+    """
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    D, files, limit = 12, 70, 640 * 2**20
+    columns = [f"y{d}" for d in range(D)]
+    law = jm.Process([0.3, 0.2], 1.0 - np.eye(2), emission=[jm.emissions.Gaussian([0.0, 4.0], sds=1.0)] * D)
+    part, _ = jm.simulate(law, 1000, 100, random_state=0)
+    for k in range(files):
+        own = {"id": part.sequence_index + 1000 * k, "time": part.times} | dict(
+            zip(columns, part.values.T, strict=True)
+        )
+        pq.write_table(pa.table(own), tmp_path / f"visits-{k:02}.parquet")
+    params, prices = Params(law.rates, law.transition_probs, law.emission), Prices(1.0, np.ones(D), 1.0, 1.0, 0.01)
+
+    def look(sequences):
+        dwells, stats = sequences.sweep(sequences.no_jumps(), params, prices, Search(1, 1, 0, 0))
+        dwells, stats = sequences.sweep(dwells, params, prices, Search(1, 1, 0, 0))
+        return [*stats[:7], stats.first], sequences.expect(law).integrals
+
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, memory_limit=limit, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        panel = jm.scan_panel(tmp_path, id="id", time="time", value=columns, engine=jm.engines.Dask(client))
+        assert panel.n_observations * (D + 1) * 8 > limit
+        sequences = panel.hold(law.emission, None)
+        found = look(sequences)
+        spilled = sum(client.run(lambda dask_worker: dask_worker.data.spilled_total.disk).values())
+        assert spilled > limit / 10
+        del sequences
+    whole = panel_of_copies(part, files)
+    plain = look(Sequences.of(jm.engines.Threads(1), whole, whole.values))
+    for mine, its in zip([*found[0], found[1]], [*plain[0], plain[1]], strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+def panel_of_copies(part, n):
+    return part.select(np.tile(np.arange(part.n_sequences), n))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.decode import QUEUE, SPREAD, make_room, place_candidates, spread_candidates, trace_back
+from jumpmeans.kernels.decode import QUEUE, SPREAD, make_room, place_candidates, spread_candidates, trace_back, widen
 from jumpmeans.kernels.sweep import Task, decode, sweep_block
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -38,7 +38,8 @@ def solve(problem, one_a_gap=False):
     task = Task(
         blank, blank > 0, plain, problem.end, problem.cost, problem.lam, into, None, problem.first_running, False
     )  # fmt: skip
-    value = decode(task, one_a_gap, n, room)
+    while (value := decode(task, one_a_gap, n, room)) == -math.inf:
+        room = widen(room)
     if value == math.inf:
         return value, room.found[2]
     states, starts, rows = np.empty(n + 1, np.int32), np.empty(n + 1), np.empty(n + 1, np.int32)

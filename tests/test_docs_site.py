@@ -58,7 +58,11 @@ def toctree(page):
     for _, kind, body in FENCE.findall(page.read_text()):
         if kind == "toctree":
             entries += [line for line in body.split("\n") if line and not line.startswith(":")]
-    return [(page.parent / f"{entry}.md").resolve() for entry in entries]
+    return [
+        found
+        for entry in entries
+        for found in ([path.resolve() for path in page.parent.glob(f"{entry}.md")] or [page.parent / f"{entry}.md"])
+    ]
 
 
 def test_every_page_is_in_the_tree_of_contents():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.jump_times import place_jumps
+from jumpmeans.kernels.jump_times import WORK, place_jumps
 
 SEEDS = st.integers(0, 2**32 - 1)
 EPS = np.finfo(float).eps
@@ -18,7 +18,7 @@ def solve(states, starts, rows, tau, end, lam, first_running=False, seen=None, f
     """Starts and rows after the kernel, and the residual it reports."""
     states, starts, rows = np.array(states, np.int32), np.array(starts, float), np.array(rows, np.int32)
     seen = np.ones(len(tau), np.bool_) if seen is None else seen
-    work = np.empty((8, len(states)))
+    work = np.empty((WORK, len(states)))
     plain = np.zeros(len(tau), np.int8)
     residual = place_jumps(
         states, starts, rows, len(states), tau, seen, plain, end, lam, None, first_running, work, free_end

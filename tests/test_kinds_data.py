@@ -44,6 +44,11 @@ def test_kinds_and_sets_are_read():
     assert block.allowed[:6].all()
 
 
+def test_a_kind_that_is_not_said_is_a_snapshot():
+    said = jm.Panel.from_arrays([0, 1, 2, 3], list("abab"), [0] * 4, kinds=["", "entry", None, np.nan])
+    assert said.kinds.tolist() == [SNAPSHOT, ENTRY, SNAPSHOT, SNAPSHOT]
+
+
 def test_the_first_row_of_a_window_tells_of_nothing():
     assert read().kinds[7] == SNAPSHOT
     early = jm.Panel.from_arrays([1.0, 2.0], ["a", "b"], [0, 0], kinds=[3, 1])

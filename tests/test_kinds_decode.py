@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import jumpmeans as jm
 import reference
 from jumpmeans.comparators import EM, Gibbs
-from jumpmeans.kernels.decode import QUEUE, SPREAD, make_room, place_candidates, spread_candidates, trace_back
-from jumpmeans.kernels.jump_times import place_jumps
+from jumpmeans.kernels.decode import QUEUE, SPREAD, make_room, place_candidates, spread_candidates, trace_back, widen
+from jumpmeans.kernels.jump_times import WORK, place_jumps
 from jumpmeans.kernels.sweep import Task, decode, sweep_block
 from jumpmeans.kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from jumpmeans.passes import Block
@@ -87,7 +87,8 @@ def solve(p, cand_time, cand_row, one_a_gap=False):
     room.cand_time[:n], room.cand_row[:n] = cand_time, cand_row
     into = np.ascontiguousarray(p.X.T)[None]
     task = Task(p.tau, p.holds, p.kinds, p.end, p.cost, p.lam, into, None, p.first_running, False)
-    value = decode(task, one_a_gap, n, room)
+    while (value := decode(task, one_a_gap, n, room)) == -math.inf:
+        room = widen(room)
     if value == math.inf:
         return value, int(room.found[2])
     states, starts, rows = np.empty(n + 1, np.int32), np.empty(n + 1), np.empty(n + 1, np.int32)
@@ -212,7 +213,7 @@ def test_free_jumps_are_placed_best_between_pinned_ones():
     starts = np.array([0.0, 1.0, 5.0, 7.0])
     free = starts.copy()
     for kinds, b in ((np.array([0, 0, ENTRY, 0], np.int8), starts), (np.zeros(4, np.int8), free)):
-        place_jumps(states, b, rows.copy(), 4, tau, np.ones(4, bool), kinds, 9.0, lam, None, False, np.empty((8, 4)))
+        place_jumps(states, b, rows.copy(), 4, tau, np.ones(4, bool), kinds, 9.0, lam, None, False, np.empty((WORK, 4)))
     assert starts[2] == 5.0 > free[2] + 0.5
     grid = np.linspace(1e-6, 2.0, 20001)
     best = grid[np.argmin(reference.h(lam[0] * grid) + reference.h(lam[1] * (5.0 - grid)))]

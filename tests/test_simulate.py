@@ -1,9 +1,14 @@
 """Simulation: what is refused before it would hang, and what is drawn."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.linalg import expm
 
 import jumpmeans as jm
+from jumpmeans.model.effects import Covariate, Effects
 from jumpmeans.model.process import Process
 from jumpmeans.simulation import _expected_jumps
 
@@ -123,3 +128,65 @@ def test_rates_chain_and_first_states_are_those_of_the_process():
     np.testing.assert_allclose(counts / counts.sum(axis=1, keepdims=True), P, atol=0.02)
     first = np.bincount(truth.codes[truth.offsets[:-1]], minlength=3) / 4000
     np.testing.assert_allclose(first, process.initial_probs, atol=0.04)
+
+
+def depending(breaks=False):
+    """Three states in a ring; the first covariate acts on all rates, the second on those of the first state."""
+    coefs = np.zeros((2, 3, 3))
+    coefs[0], coefs[1, 0] = 0.8, -0.5
+    columns = [Covariate("dose"), Covariate("sex", labels=["F", "M"])]
+    if breaks:
+        columns = [Covariate("dose"), Covariate("time", edges=[2.5])]
+    effects = Effects(columns, np.array([1.0, 0.5]), coefs, np.where(coefs != 0, 0, -1))
+    P = [[0, 0.7, 0.3], [0.4, 0, 0.6], [0.5, 0.5, 0]]
+    return jm.Process([0.5, 1.0, 0.8], P, [1.0, 0, 0], effects=effects)
+
+
+def test_states_under_covariates_that_change():
+    """Shares of the states at the looks are products of exponentials of the rates of each gap; the second gap is cut at
+    the break. Planted: the rates of the look to come; breaks left out; what is left of a draw drawn again, not kept."""
+    S = 20_000
+    for process, second in ((depending(), {"sex": ["F", "M", "F"]}), (depending(breaks=True), {})):
+        given = {"dose": np.tile([0.0, 1.5, 0.5], (S, 1))}
+        given |= {name: np.tile(values, (S, 1)) for name, values in second.items()}
+        panel, truth = jm.simulate(process, S, 3, gaps=[[1.5, 2.0]], covariates=given, random_state=2)
+        pieces = [(1.5, {"dose": 0.0, "sex": "F"}), (2.0, {"dose": 1.5, "sex": "M"})]
+        if not second:
+            pieces = [(1.5, {"dose": 0.0, "time": 0}), (1.0, {"dose": 1.5, "time": 0}), (1.0, {"dose": 1.5, "time": 3})]
+        row, shares = np.array([1.0, 0.0, 0.0]), []
+        for length, values in pieces:
+            own = process.at(values)
+            row = row @ expm((own.rates[:, None] * (own.transition_probs - np.eye(3))) * length)
+            shares.append(row)
+        for time, expected in ((1.5, shares[0]), (3.5, shares[-1])):
+            found = np.bincount(truth.at(np.full(S, time), np.arange(S)), minlength=3) / S
+            np.testing.assert_allclose(found, expected, atol=4 * np.sqrt(0.25 / S))
+        assert panel.covariates.column("dose").tolist()[:3] == [0, 1.5, 0.5]
+
+
+def test_ways_to_give_covariates():
+    process, S, L = depending(), 4, 3
+    by_name = {"dose": np.array([0.0, 1.0, 2.0, 3.0]), "sex": ["F", "M", "M", "F"]}
+    expected = jm.simulate(process, S, L, covariates=by_name)
+    wide = {
+        "dose": np.repeat(by_name["dose"][:, None], L, axis=1),
+        "sex": np.repeat([["F"], ["M"], ["M"], ["F"]], L, 1),
+    }
+    for given in (pd.DataFrame(by_name), wide, lambda times: wide):
+        panel, truth = jm.simulate(process, S, L, covariates=given)
+        np.testing.assert_array_equal(truth.start_times, expected[1].start_times)
+        assert panel.covariates.column("sex").tolist() == expected[0].covariates.column("sex").tolist()
+    moves, _ = jm.simulate(process, S, L, exact="all", covariates=by_name)
+    assert moves.covariates.column("dose").tolist() == by_name["dose"][moves.sequence_index].tolist()
+    with pytest.raises(ValueError, match="covariates must be given for a process whose rates depend on"):
+        jm.simulate(process, S, L)
+    with pytest.raises(ValueError, match=r"one for each look \(4, 3\), got shape \(2,\) for 'dose'"):
+        jm.simulate(process, S, L, covariates={"dose": [1.0, 2.0], "sex": "F"})
+
+
+def test_effects_of_0_draw_what_covariates_do_not_touch():
+    process = depending()
+    still = replace(process, effects=replace(process.effects, coefs=np.zeros((2, 3, 3))))
+    _, truth = jm.simulate(still, 3000, 5, covariates={"dose": 1.0, "sex": "M"}, random_state=1)
+    _, plain = jm.simulate(replace(process, effects=None), 3000, 5, random_state=1)
+    np.testing.assert_allclose(truth.time_in_state().mean(axis=0), plain.time_in_state().mean(axis=0), rtol=0.05)

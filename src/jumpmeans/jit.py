@@ -26,4 +26,7 @@ def can_cache() -> bool:
 
 
 JIT: dict[str, Any] = {"cache": can_cache(), "nogil": True, "error_model": "numpy"}
+# For kernels that make no array: numba then counts no references, which took a third of a sweep (atomic increments for
+# every array of every call) and as much of the time to compile.
+LEAF: dict[str, Any] = {**JIT, "_nrt": False}
 announce()

@@ -17,6 +17,7 @@ from .data.panel import Panel
 from .errors import InfeasibleError, PanelError, first_few
 from .estimators import JumpMeans
 from .estimators.jump_model import JumpModel
+from .estimators.read_out import require_constant
 from .kernels.forward_backward import power_tables
 from .kernels.online import update_rows
 from .model.objective import jump_costs
@@ -123,6 +124,7 @@ class OnlineDecoder:
         choice("refuse", "missing").check("unknown", unknown)
         count(2, 2**16).check("most_starts", most_starts)
         self.model = as_jump_model(model)
+        require_constant(self.model.process_, "an OnlineDecoder")
         if "_people_" in vars(self.model):
             raise ValueError(
                 f"offsets must be None for a model to be decoded online, got {self.model.offsets!r}: the level of a "

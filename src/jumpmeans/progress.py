@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -61,7 +62,9 @@ class Bar:
     def _draw(self, text: str, at_once: bool = False) -> None:
         told = ": ".join(filter(None, (self.title, text)))
         if self._line is None:  # made late: short work loads nothing
-            from tqdm.auto import tqdm
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a notebook without widgets has a plain bar, which is no fault
+                from tqdm.auto import tqdm
 
             self._line = tqdm(
                 desc=told, total=self.total, initial=self.n, leave=False, mininterval=INTERVAL, miniters=1,

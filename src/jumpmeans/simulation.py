@@ -13,6 +13,7 @@ from .arrays import Bools, Floats, Ints
 from .chance import as_generator
 from .data.panel import Panel
 from .data.trajectories import Trajectories
+from .drawing import Stretches, draw_stretches, read_given
 from .model.process import Process
 from .options import count, listed, number, price
 
@@ -22,7 +23,7 @@ MOST_JUMPS, MOST_JUMPS_EACH = 5e8, 1e6
 
 def simulate(
     process: Process, n_sequences: int = 500, n_observations: int = 20, *, gaps: Any = "exponential",
-    mean_gap: float = 1.0, exact: Any = None, offsets: Any = 0.0, random_state: Any = 0,
+    mean_gap: float = 1.0, exact: Any = None, covariates: Any = None, offsets: Any = 0.0, random_state: Any = 0,
 ) -> tuple[Panel, Trajectories]:  # fmt: skip
     """Draw trajectories of a process and look at them at irregular times.
 
@@ -43,6 +44,11 @@ def simulate(
     offsets : float or list of float
         Standard deviation, in each column, of what is added to all readings of a sequence (to their logarithms where
         the emission is lognormal): people who differ in level.
+    covariates : {name: values}, frame or function, optional
+        What the rates of a process with effects depend on: of each covariate a number or label for all, one for each
+        sequence (S,), or one for each look (S, L), which holds until the next; or a frame with a row for each sequence;
+        or a function of the times of the looks (S, L) that gives such a mapping. Rates are then constant from look to
+        look, or to the next of the breaks that the effects know, and paths are drawn exactly.
     random_state : int, Generator or None
 
     Returns
@@ -77,14 +83,25 @@ def simulate(
             f"gaps must sum to a finite time, got {steps.max():g} as the longest; change the unit of time."
         )
     timed = _timed_states(exact, process)
-    _check_jumps(process, times[:, -1])
-    truth = _draw_paths(process, times[:, -1], rng)
-    ids, rows = np.repeat(np.arange(S), L), times.ravel()
     told: dict[str, Any] = {}
+    known = read_given(covariates, times)
+    if process.effects is None:
+        _check_jumps(process, times[:, -1])
+        truth = _draw_paths(process, times[:, -1], rng)
+    else:
+        stretches = Stretches.of(process, times, known)
+        _check_jumps(stretches.fastest(process), times[:, -1])
+        truth = draw_stretches(process, stretches, rng)
+    ids, rows = np.repeat(np.arange(S), L), times.ravel()
+    looks = np.arange(S * L)
     if timed.any():
         truth, ids, rows, at_move = _with_moves(truth, ids, rows, timed, process.rates == 0)
         every = isinstance(exact, str)
+        seen = np.cumsum(~at_move)  # every sequence begins with a look
+        looks = ids * L + seen - seen[np.searchsorted(ids, ids)]
         told["kinds"] = np.where(at_move | every, "transition" if every else "entry", "snapshot")
+    if known:
+        told["covariates"] = {name: column[looks] for name, column in known.items()}
     row_states = truth.at(rows, ids)
     code = {label: i for i, label in enumerate(process.states.tolist())}
     codes = np.array([code[label] for label in row_states.tolist()], dtype=np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -19,9 +19,10 @@ from ..engines.scanned import ScannedPanel
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_at_fit
 from ..estimators.people import People
+from ..estimators.ratios import hazard_ratios, require_effects
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, explained, hold
 from ..fit.advice import warn_of_looks
-from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless
+from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
 from ..fit.information import observed_information
 from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, refuse_scanned
 from ..fit.setup import (
@@ -34,7 +35,7 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
-from ..fit.start import given_process, named_emission, start_emission
+from ..fit.start import given_process, named_emission, start_emission, with_effects
 from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.dependence import Laid, depend, lay_out
@@ -222,7 +223,7 @@ class EM(ReadOut):
         with explained(laid.panel, WHY):
             run = run or self._best_climb(task, starts, levels)
         with all_at_once(self) as new:
-            new._publish(panel, run, labels, task.shortest_gap)
+            new._publish(panel, run, labels, task.shortest_gap, laid.z)
         return self
 
     def _starts(
@@ -254,7 +255,7 @@ class EM(ReadOut):
         climbs = [climb_with_levels(task, start, self.max_iter, self.tol, self.accelerate, levels) for start in starts]
         return max(climbs, key=lambda run: run.end.log_lik)
 
-    def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], shortest: float) -> None:
+    def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], shortest: float, z: Floats | None) -> None:
         process, expected = run.end.process, run.end.expected
         time, jumps = np.diag(expected.integrals), process.rate_matrix * expected.integrals
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
@@ -273,7 +274,7 @@ class EM(ReadOut):
         self._last_value_ = check_at_fit(self, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
-        if warn_if_endless(process, shortest):
+        if warn_if_endless(process, shortest) or warn_if_unbounded(process, z):
             self.converged_ = False
         elif not run.converged:
             warnings.warn(
@@ -323,6 +324,45 @@ class EM(ReadOut):
             found = observed_information(task, replace(process, emission=emission))
         return Sureness(self, found)
 
+    def hazard_ratios(
+        self, panel: Any = None, level: float = 0.95, per: Mapping[str, float] | None = None, backend: str | None = None
+    ) -> Any:
+        """What covariates do to the rates: hazard ratios with intervals, from the observed information.
+
+        Parameters
+        ----------
+        panel : Panel or frame, optional
+            The one that the model was fitted to; it may be left out until the model is saved and read again.
+        level : float
+        per : {covariate: step}, optional
+            Steps that ratios are for, ``{"age": 10}``; 1 by default. For categories, against the first of them.
+        backend : "pandas", "polars" or "pyarrow", optional
+            As in `Table.to_frame`.
+
+        Returns
+        -------
+        frame
+            Columns covariate, from, to, hazard_ratio, se_log (standard error of its logarithm), low and high; 0 and
+            infinity where too few moves tell of it.
+
+        Notes
+        -----
+        `jm.bootstrap` gives intervals that lean on no theory:
+        ``jm.bootstrap(model, panel).interval(lambda m: np.exp(m.process_.effects.coefs))``.
+        """
+        process = self._fitted()
+        require_effects(process)
+        panel = vars(self).get("_seen_") if panel is None else panel
+        if panel is None:
+            raise ValueError("panel must be given to a model that was read from a file, got None.")
+        sure = self.information(panel)
+
+        def coefs(model: Any) -> Floats:
+            return np.asarray(model.process_.effects.coefs)
+
+        found, se = sure.interval(coefs, level, scale="plain"), sure.standard_error(coefs)
+        return hazard_ratios(process, found, se, per, backend or self._occupancy_.backend)
+
     def _task(self, laid: Laid, constraints: Constraints, blank: Record, panel: Panel, labels: NDArray[Any]) -> Task:
         """The likelihood of a panel as its rates are to be seen; `panel` tells of the noise of its readings."""
         sequences = hold(self.engine, laid.panel, blank, labels, laid.z)
@@ -337,21 +377,6 @@ class EM(ReadOut):
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
-
-
-def with_effects(process: Process, effects: Effects | None, emission: Record) -> Process:
-    """A process to start from, its rates as those of a panel depend on covariates; its own effects where they fit.
-
-    The baseline goes with the centres: it is the process at the mean covariates of this panel.
-    """
-    old = process.effects
-    if effects is None or old is None or old.names != effects.names or not np.array_equal(old.number, effects.number):
-        return replace(process, emission=emission, effects=effects)
-    shifted = process.rate_matrices((effects.centres - old.centres)[None])[0]
-    np.fill_diagonal(shifted, 0.0)
-    rates, P = split(shifted, process.transition_probs)
-    moved = replace(effects, coefs=old.coefs)
-    return replace(process, rates=rates, transition_probs=P, emission=emission, effects=moved)
 
 
 def hidden_start(

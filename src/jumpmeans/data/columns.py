@@ -169,6 +169,12 @@ def all_integers(x: Floats) -> bool:
 def read_keys(column: Any, name: str) -> tuple[AnyArray, Ints]:
     """Distinct integers or strings in order of first appearance, and the index of each row into them."""
     array = read_column(column, name)
+    if array.dtype.kind in "iu":  # most panels, and Python's own numbers would take ten times the room
+        found, first, codes = np.unique(array, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return found[order].astype(array.dtype if array.dtype == np.uint64 else np.int64), place[codes.ravel()]
     items = array.tolist()
     if array.dtype.kind == "f":
         items = [int(x) if x.is_integer() else None if x != x else x for x in items]

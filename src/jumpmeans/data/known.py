@@ -30,10 +30,10 @@ class StateSet(NamedTuple):
 
 
 def read_kinds(column: Any) -> Kinds:
-    """(n,) code of each row: a name of `kinds.NAMES`, or 1, 2, 3 as msm counts them; missing: a snapshot."""
+    """(n,) code of each row: a name of `kinds.NAMES`, or 1, 2, 3 as msm counts them; missing or "": a snapshot."""
     known: dict[Any, int] = {name: code for code, name in enumerate(NAMES)}
     known |= {code + 1: code for code in range(3)} | {str(code + 1): code for code in range(3)} | {None: SNAPSHOT}
-    items = [None if x != x else x for x in read_column(column, "kinds").tolist()]
+    items = [None if x != x or x == "" else x for x in read_column(column, "kinds").tolist()]
     for row, x in enumerate(items):
         if not isinstance(x, Hashable) or x not in known:
             raise PanelError(

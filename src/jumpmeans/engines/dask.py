@@ -7,6 +7,7 @@ blocks. So a worker that is lost costs the time to do its part anew, and nothing
 from __future__ import annotations
 
 import atexit
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Self
@@ -126,12 +127,19 @@ class Dask:
         parts = [list(blocks[i:j]) for i, j in pairwise(bounds)]
         return HeldThere(client, submit(client, "blocks", given, parts), list(map(len, parts)))
 
-    def map(self, work: Callable[..., Any], tasks: list[tuple[Any, ...]], shared: tuple[Any, ...]) -> Iterator[Any]:
-        """Results of `work(*shared, *task)` in the order of the tasks, each of them one task of the cluster."""
-        client = self.client
-        (common,) = submit(client, "shared", given, [(work, *shared)])
-        name = getattr(work, "__name__", "work").strip("_")
-        futures = submit(client, name, call, [common] * len(tasks), tasks)
+    def map(self, work: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> Iterator[Any]:
+        """Results of work(*task) in the order of the tasks; what several of them are given is sent once."""
+        client, group = self.client, uuid4().hex
+        known = {id(x): x for task in tasks for x in task}
+        times = Counter(id(x) for task in tasks for x in task)
+        twice = [x for key, x in known.items() if times[key] > 1]
+        sent = dict(zip(map(id, twice), submit(client, "shared", given, twice), strict=True)) if twice else {}
+        name = work.__name__.strip("_")
+        with without_warning():
+            futures = [
+                client.submit(work, *(sent.get(id(x), x) for x in task), key=f"{name}-{group}-{i}", pure=False)
+                for i, task in enumerate(tasks)
+            ]
         try:
             for future in futures:
                 yield future.result()
@@ -192,13 +200,17 @@ class HeldThere:
 
 def submit(client: Any, name: str, work: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
     """Futures of work(*arguments), one for each entry of the arguments, under a name that the dashboard shows."""
-    import dask
-
     group = uuid4().hex
     keys = [f"{name}-{group}-{i}" for i in range(len(arguments[0]))]
-    # we know what we send: blocks, once
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
+    with without_warning():
         return list(client.map(work, *arguments, key=keys, pure=False))
+
+
+def without_warning() -> Any:
+    """No warning of large tasks: we know what we send, blocks and panels, once."""
+    import dask
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"})
 
 
 # -------------------------------------------------------------------------------------------- on the workers
@@ -207,12 +219,6 @@ def submit(client: Any, name: str, work: Callable[..., Any], *arguments: Sequenc
 def given(part: Any) -> Any:
     """A task that is nothing but its data."""
     return part
-
-
-def call(common: tuple[Any, ...], task: tuple[Any, ...]) -> Any:
-    """A task of `map`."""
-    work, *shared = common
-    return work(*shared, *task)
 
 
 def pass_over(common: tuple[Any, ...], blocks: list[Block], before: Done | None) -> Done:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +20,15 @@ from . import outlook
 from .last_value import LastValue, compare_last_values
 
 FIRST = choice("estimated", "given")
+# Values of covariates that an answer is meant for.
+At = Mapping[str, Any] | None
 
 
 class ModelAnswers(BaseEstimator):  # type: ignore[misc]
     """What every fitted model of a process answers; `Process` has the details of those that need no panel.
 
-    A `time_unit` left out is that of the fitted panel, where it is known: days for dates.
+    A `time_unit` left out is that of the fitted panel, where it is known: days for dates. Where rates depend on
+    covariates, `at={"age": 60}` says for which values an answer is meant; those left out are at their mean.
     """
 
     process_: Process
@@ -33,37 +37,39 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------------- of the process
 
-    def generator(self, time_unit: str | None = None) -> Table:
+    def generator(self, time_unit: str | None = None, *, at: At = None) -> Table:
         """Rate of each move; see `Process.generator`."""
-        return self._fitted().generator(self._unit(time_unit, plural=False))
+        return self._at(at).generator(self._unit(time_unit, plural=False))
 
-    def sojourn(self, time_unit: str | None = None) -> Table:
+    def sojourn(self, time_unit: str | None = None, *, at: At = None) -> Table:
         """Mean dwell of each state; see `Process.sojourn`."""
-        return self._fitted().sojourn(self._unit(time_unit))
+        return self._at(at).sojourn(self._unit(time_unit))
 
-    def next_state(self) -> Table:
+    def next_state(self, *, at: At = None) -> Table:
         """Where a jump leads; see `Process.next_state`."""
-        return self._fitted().next_state()
+        return self._at(at).next_state()
 
-    def transition_matrix(self, t: float, time_unit: str | None = None) -> Table:
+    def transition_matrix(self, t: float, time_unit: str | None = None, *, at: At = None) -> Table:
         """Probability of each state a time t later; see `Process.transition_matrix`."""
-        return self._fitted().transition_matrix(t, self._unit(time_unit))
+        return self._at(at).transition_matrix(t, self._unit(time_unit))
 
-    def total_time(self, t: float = np.inf, start: Any = None, time_unit: str | None = None) -> Table:
+    def total_time(self, t: float = np.inf, start: Any = None, time_unit: str | None = None, *, at: At = None) -> Table:
         """Expected time in each state from 0 to t; see `Process.total_time`."""
-        return self._fitted().total_time(t, start, self._unit(time_unit))
+        return self._at(at).total_time(t, start, self._unit(time_unit))
 
-    def first_passage(self, target: Any, time_unit: str | None = None) -> Table:
+    def first_passage(self, target: Any, time_unit: str | None = None, *, at: At = None) -> Table:
         """How soon a target is first reached; see `Process.first_passage`."""
-        return self._fitted().first_passage(target, self._unit(time_unit))
+        return self._at(at).first_passage(target, self._unit(time_unit))
 
-    def survival(self, target: Any, times: Any, start: Any = None, time_unit: str | None = None) -> Table:
+    def survival(
+        self, target: Any, times: Any, start: Any = None, time_unit: str | None = None, *, at: At = None
+    ) -> Table:
         """Probability of not having been in the target; see `Process.survival`."""
-        return self._fitted().survival(target, times, start, self._unit(time_unit))
+        return self._at(at).survival(target, times, start, self._unit(time_unit))
 
-    def stationary(self, start: Any = None) -> Table:
+    def stationary(self, start: Any = None, *, at: At = None) -> Table:
         """Share of the time in each state in the long run; see `Process.stationary`."""
-        return self._fitted().stationary(start)
+        return self._at(at).stationary(start)
 
     # ------------------------------------------------------------------------------------- of a panel
 
@@ -115,7 +121,8 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         -----
         A sequence is under observation from its first observed state to the end of its window. The state that it is
         counted in is the last one observed. For hidden states it is the most probable one of a row given all rows: a
-        check of how long states last, not of what they are.
+        check of how long states last, not of what they are. Where rates depend on covariates, what is expected is the
+        mean over the sequences of the panel, each with its own; after its last row they stay what they are there.
         """
         self._fitted()
         return outlook.prevalence(self, self._panel(panel), times, initial, carry)
@@ -216,6 +223,10 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         """The process, or the error of a model that has none yet."""
         raise NotImplementedError
 
+    def _at(self, values: At) -> Process:
+        """The process at given covariates."""
+        return self._fitted().at(values)
+
     def _panel(self, data: Any) -> Panel:
         """A panel in the model's unit of time."""
         raise NotImplementedError
@@ -230,6 +241,10 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
     def _posterior(self, panel: Panel) -> Floats:
         """(n, M) posterior state probabilities of every row, in panel order."""
+        raise NotImplementedError
+
+    def _unseen(self, panel: Panel, pi: Floats) -> Floats:
+        """(n, M) state probabilities of every row of a panel that tells nothing, from those of the first state."""
         raise NotImplementedError
 
     def _expected_values(self, panel: Panel) -> AnyArray:

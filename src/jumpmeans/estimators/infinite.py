@@ -27,6 +27,7 @@ from ..fit.setup import (
     check_distinct,
     constrain,
     counted,
+    depend_by_state,
     emission_weights,
     even_jumps,
     make_search,
@@ -41,6 +42,7 @@ from ..fit.setup import (
 )
 from ..fit.start import feature_units, row_features, start_emission, start_rows
 from ..model.constraints import Constraints
+from ..model.dependence import Laid, lay_out
 from ..model.levels import Levels
 from ..model.objective import Prices
 from ..model.params import Params
@@ -229,7 +231,9 @@ process_, states_, n_iter_, converged_, history_
                 "got 'running'."
             )
         labels, blank = self._blank(panel)
-        constraints, blank = constrain(self.structure if blank.is_direct else None, labels, blank, panel)
+        known = self.structure if blank.is_direct else None
+        constraints, blank = constrain(known, labels, blank, panel, depends=True)
+        laid = depend_by_state(known, panel, labels, constraints)
         prices = self._prices(panel, blank)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         if start is not None:
@@ -237,15 +241,17 @@ process_, states_, n_iter_, converged_, history_
         warn_of_looks(panel, blank, labels, constraints.moves)
         with status("looking for states"):
             if blank.is_direct:
-                run, model, path = self._fit_labels(panel, blank, prices, constraints, labels)
+                run, model, path = self._fit_labels(panel, laid, blank, prices, constraints, labels)
             else:
                 run, model, path = self._fit_hidden(panel, blank, prices, start)
         M = len(run.params.rates)
         names = labels if blank.is_direct else np.arange(M)
-        sequences, few = self._hold(panel, run.params.emission, names), start_panel(panel, model.constraints)
-        sample = None if few is panel or run.levels is not None else self._hold(few, run.params.emission, names)
+        sequences, few = self._hold(laid, run.params.emission, names), start_panel(panel, model.constraints)
+        sample = None
+        if few is not panel and run.levels is None:
+            sample = self._hold(lay_out(laid.effects, few), run.params.emission, names)
         with status("closing steps"):
-            self._publish(panel, sequences.at(run.levels), run, model, names, sample, n_states_=M, path_=path)
+            self._publish(panel, laid, sequences.at(run.levels), run, model, names, sample, n_states_=M, path_=path)
         return self
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
@@ -295,15 +301,15 @@ process_, states_, n_iter_, converged_, history_
     def _is_hidden(self) -> bool:
         return not shows_states(self.emission)
 
-    def _hold(self, panel: Data, emission: Record, labels: AnyArray | None = None) -> Sequences:
-        return hold(self.engine, panel, emission, labels)
+    def _hold(self, laid: Laid, emission: Record, labels: AnyArray | None = None) -> Sequences:
+        return hold(self.engine, laid.panel, emission, labels, laid.z)
 
     def _model(self, prices: Prices, constraints: Constraints) -> Model:
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
         return Model(prices, constraints, search._replace(free_end=int(not prices.running)))
 
     def _fit_labels(
-        self, panel: Data, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
+        self, panel: Data, laid: Laid, blank: Record, prices: Prices, constraints: Constraints, labels: AnyArray
     ) -> tuple[Descent, Model, list[Step]]:
         """Directly observed states: nothing is born."""
         moves = constraints.moves
@@ -315,9 +321,10 @@ process_, states_, n_iter_, converged_, history_
             start_rows(blank, blank.encode(few), few, moves, "data"),
             blank,
             np.full(M, 1.0 / M),
+            laid.effects,
         )
-        with explained(panel, WHY, REMEDY):
-            run = descend(self._hold(panel, blank, labels), start, model, self.max_iter, or_auto(self.tol, TOL))
+        with explained(laid.panel, WHY, REMEDY):
+            run = descend(self._hold(laid, blank, labels), start, model, self.max_iter, or_auto(self.tol, TOL))
         return run, model, [Step("start", M, run.cost.total)]
 
     def _fit_hidden(
@@ -352,7 +359,7 @@ process_, states_, n_iter_, converged_, history_
             x = params.emission.encode(panel)
             levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
         model = model.at(levels)
-        sequences, timing = self._hold(panel, params.emission).at(levels), run.timing.restarted()
+        sequences, timing = hold(self.engine, panel, params.emission).at(levels), run.timing.restarted()
         with explained(panel, WHY, REMEDY):
             if few is not panel:
                 tol = or_auto(self.tol, TOL_AFTER_SAMPLE)

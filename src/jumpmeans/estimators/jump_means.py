@@ -28,6 +28,7 @@ from ..fit.setup import (
     check_distinct,
     constrain,
     counted,
+    depend_by_state,
     emission_weights,
     even_jumps,
     make_search,
@@ -39,8 +40,9 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
-from ..fit.start import given_process, named_emission, start_emission, start_rows
+from ..fit.start import given_process, named_emission, start_emission, start_rows, with_effects
 from ..model.constraints import Constraints
+from ..model.dependence import Laid, lay_out
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.process import Process
@@ -50,7 +52,7 @@ from ..passes import NoPathError, Sequences
 from ..progress import status
 from ..stored import stored
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
-from .read_out import as_data, explained, hold
+from .read_out import as_data, explained, hold, own_rows
 
 # What a model of known parameters still has to be told.
 PROCESS_OPTIONS = {"transition_weight", "emission_weight", "jumps_per_gap", "search", "first_dwell", "engine"}
@@ -144,6 +146,10 @@ class JumpMeans(JumpModel):
 
     Notes
     -----
+    With `Structure(covariates=...)` the rate of leaving a state is λ exp(β · z), and P is the same for all. A dwell
+    costs h of the time that it took by the clock of its state, ∫ λ exp(β · z(u)) du; the decoder is as exact as ever,
+    and J never rises. λ and its prior are those at the mean of the covariates. Closing EM steps go on from there.
+
     A sequence with one row has no jump and adds to the emission alone. One without any value follows the
     cheapest path through its window and adds its dwells like any other.
 
@@ -276,9 +282,10 @@ class JumpMeans(JumpModel):
         refuse_scanned(panel, self.offsets)
         given = None if self.start is None else given_process(self.start, self.n_states)
         labels, blank = self._blank(panel, given)
-        constraints, blank = constrain(self.structure, labels, blank, panel)
+        constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         search = make_search(self.jumps_per_gap, self.search, self.first_dwell, constraints.moves)
-        sequences = hold(self.engine, panel, blank, labels)
+        laid = depend_by_state(self.structure, panel, labels, constraints)
+        sequences = hold(self.engine, laid.panel, blank, labels, laid.z)
         prices = self._prices(panel, blank)._replace(first=barred_first(constraints))
         check_first(panel, prices.first)
         model = Model(prices, constraints, search)
@@ -287,28 +294,30 @@ class JumpMeans(JumpModel):
         run = sample = None
         if few is not panel and are_distinct(blank, blank.encode(few)):
             share = share_of(few, panel)
-            sample = hold(self.engine, few, blank, labels)
+            seen = lay_out(laid.effects, few)
+            sample = hold(self.engine, seen.panel, blank, labels, seen.z)
             less = model._replace(prices=prices._replace(jump_pseudo_count=self._even_jumps(panel, blank, share)))
             # what the sample does not show may be impossible under what it says: then all rows are started from, which
             # also tells of a row that nothing explains
             with status("all rows"), suppress(NoPathError):
-                found = self._best_start(few, sample, None, blank.with_counts_of(blank, share), less, labels)
+                found = self._best_start(few, seen, sample, None, blank.with_counts_of(blank, share), less, labels)
                 params = replace(found.params, emission=found.params.emission.with_counts_of(blank, 1.0))
                 run = descend(
                     sequences, params, model, self.max_iter, or_auto(self.tol, TOL_AFTER_SAMPLE),
                     timing=found.timing.restarted(),
                 )  # fmt: skip
         if run is None:
-            with explained(panel, WHY, REMEDY):
-                sample, run = None, self._best_start(panel, sequences, given, blank, model, labels)
+            with explained(laid.panel, WHY, REMEDY):
+                sample, run = None, self._best_start(panel, laid, sequences, given, blank, model, labels)
         with status("closing steps"):
             run, model = descend_with_spread(sequences, run, model, self.max_iter, or_auto(self.tol, TOL))
-            self._publish(panel, sequences.at(run.levels), run, model, labels, sample)
+            self._publish(panel, laid, sequences.at(run.levels), run, model, labels, sample)
         return self
 
     def _best_start(
-        self, data: Data, sequences: Sequences, given: Process | None, blank: Record, model: Model, labels: AnyArray
-    ) -> Descent:
+        self, data: Data, laid: Laid, sequences: Sequences, given: Process | None, blank: Record, model: Model,
+        labels: AnyArray,
+    ) -> Descent:  # fmt: skip
         """The descent that ends lowest, of those from all starts."""
         panel = measured_panel(data) if isinstance(data, ScannedPanel) else data
         x = blank.encode(panel)
@@ -333,9 +342,13 @@ class JumpMeans(JumpModel):
                             blank, centred, panel, self.init, rng, first=k < many, in_order=self.states is not None
                         ), centred, panel, labels,
                     ),
+                    effects=laid.effects,
                 )  # fmt: skip
             else:
-                start = self._given_params(given, panel, blank, centred, model.constraints, sequences.at(own))
+                start = self._given_params(
+                    with_effects(given, laid.effects, given.emission), panel, laid, blank, centred, model.constraints,
+                    sequences.at(own),
+                )  # fmt: skip
             with status(f"start {k + 1} of {starts * many}"):
                 runs.append(descend(sequences.at(own), start, model, self.max_iter, or_auto(self.tol, TOL)))
         return min(runs, key=lambda run: run.cost.total)
@@ -354,16 +367,18 @@ class JumpMeans(JumpModel):
         return given.states, blank
 
     def _given_params(
-        self, given: Process, panel: Panel, blank: Record, x: Floats, constraints: Constraints, sequences: Sequences
-    ) -> Params:
+        self, given: Process, panel: Panel, laid: Laid, blank: Record, x: Floats, constraints: Constraints,
+        sequences: Sequences,
+    ) -> Params:  # fmt: skip
         """Parameters to start from: those given, with the emission that their trajectories have under our priors."""
         given = opened(given, constraints, typical_gap(panel))
         known = JumpMeans.from_process(given, engine=self.engine, jumps_per_gap=self.jumps_per_gap)
         check_first(panel, known._decoder_.prices.first)
-        with explained(panel, WHY, REMEDY):
-            states = sequences.fetch(known._decoder_.decode(sequences)[0]).row_states(panel.offsets)
+        with explained(laid.panel, WHY, REMEDY):
+            dwells = own_rows(sequences.fetch(known._decoder_.decode(sequences)[0]), laid, panel)
+        states = dwells.row_states(panel.offsets)
         emission = blank.update(blank.stats(x, states, np.repeat(panel.weights, panel.lengths)))
-        return Params(given.rates, given.transition_probs, emission)
+        return Params(given.rates, given.transition_probs, emission, effects=given.effects)
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""

@@ -21,6 +21,7 @@ from ..fit.publish import publish_trajectories
 from ..fit.refine import Decoder, close, closing_prices
 from ..fit.setup import Data, measured_panel
 from ..history import History
+from ..model.dependence import Laid
 from ..model.objective import Cost
 from ..model.params import Params
 from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
@@ -28,7 +29,7 @@ from ..passes import Dwells, Sequences
 from ..stored.kinds import require, require_types
 from .last_value import check_at_fit
 from .people import People
-from .read_out import Occupancy, ReadOut, all_at_once, explained
+from .read_out import Occupancy, ReadOut, all_at_once, explained, own_rows, require_constant
 
 weight = auto | price()
 # ζ goes with the square of the unit of its column.
@@ -81,10 +82,13 @@ class JumpModel(ReadOut):
     _keeps_order: bool = False
 
     def _publish(
-        self, panel: Data, sequences: Sequences, run: Descent, model: Model, labels: AnyArray,
+        self, panel: Data, laid: Laid, sequences: Sequences, run: Descent, model: Model, labels: AnyArray,
         sample: Sequences | None, **more: Any,
     ) -> None:  # fmt: skip
-        """Set everything a user reads, all at once, from the end of the best descent; `sample` as of `close`."""
+        """Set everything a user reads, all at once, from the end of the best descent.
+
+        `laid` is the panel as the engine holds it; `sample` as of `close`.
+        """
         if not run.converged:
             warnings.warn(
                 f"the objective still falls after {self.max_iter} sweeps (now {run.cost.total:.6g}); "
@@ -98,7 +102,7 @@ class JumpModel(ReadOut):
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
-        with explained(panel, WHY, REMEDY):
+        with explained(laid.panel, WHY, REMEDY):
             process, decoder, dwells, levels = close(
                 sequences, sample, run, model, labels, self.refine,
                 lambda emission: closing_prices(
@@ -110,14 +114,14 @@ class JumpModel(ReadOut):
             )  # fmt: skip
         sequences = sequences.at(levels)
         params = run.params
-        trajectories, time, visits = published(panel, sequences, dwells, labels)
+        trajectories, time, visits = published(laid.panel, sequences, dwells, labels)
         if sorts:  # closing steps may have moved the states past each other
             order = process.emission.stable_order(time)
             process, params = replace(process.take(order), states=labels), params.take(order)
             decoder = decoder._replace(params=decoder.params.take(order), shown=decoder.shown[order])
             if np.any(np.diff(order) < 0):  # of two equal paths a decoder takes the first, and now another comes first
                 dwells, _ = decoder.decode(sequences)
-                trajectories, time, visits = published(panel, sequences, dwells, labels)
+                trajectories, time, visits = published(laid.panel, sequences, dwells, labels)
         here: dict[str, Any] = {} if trajectories is None else {"trajectories_": trajectories, "_seen_": panel}
         with all_at_once(self) as new:
             new.__dict__.update(
@@ -178,12 +182,13 @@ class JumpModel(ReadOut):
         if criterion == "time":
             return super()._dwells(panel, criterion)
         check_first(panel, self._decoder_.prices.first)
-        sequences = self._sequences(panel)
+        laid, sequences = self._held_sequences(panel)
         if criterion == "online":
+            require_constant(self.process_, "criterion='online'")
             with explained(panel, WHY, REMEDY):
                 return sequences.fetch(sequences.decode_online(*self._decoder_[:3]))
-        with explained(panel, WHY, REMEDY):
-            return sequences.fetch(self._decoder_.decode(sequences)[0])
+        with explained(laid.panel, WHY, REMEDY):
+            return own_rows(sequences.fetch(self._decoder_.decode(sequences)[0]), laid, panel)
 
     def _row_states(self, panel: Panel) -> Codes:
         return self._dwells(panel, "objective").row_states(panel.offsets)

@@ -191,7 +191,10 @@ def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carr
     counts = _observed(panel, codes, known, since, windows, carry & (process.rates == 0), t)
     n = counts.sum(axis=1)
     pi = _start(process.initial_probs, initial, lambda: _first_counts(panel, codes, known, since, M))
-    expected = pi @ transition_matrices(process.rate_matrix, t)
+    if process.effects is None:
+        expected = pi @ transition_matrices(process.rate_matrix, t)
+    else:
+        expected = _mean_over_sequences(model, panel, pi, t)
     with np.errstate(invalid="ignore"):
         observed = counts / n[:, None]
     unit = model._time_unit()
@@ -201,6 +204,15 @@ def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carr
         for name, shares in (("observed", observed), ("expected", expected))
     ]
     return Prevalence(tables[0], tables[1], n, panel.frame_backend)
+
+
+def _mean_over_sequences(model: ModelAnswers, panel: Panel, pi: Floats, t: Floats) -> Floats:
+    """(K, M) mean over the sequences, by weight, of what the process expects of each with its own covariates."""
+    blank = replace(panel.blank(np.arange(panel.n_observations)), ids=np.arange(panel.n_sequences))
+    sequence = np.repeat(np.arange(panel.n_sequences), len(t))
+    wide, index = blank.insert_times(sequence, (panel.start_times[:, None] + t).ravel())
+    shares = model._unseen(wide, pi)[index].reshape(panel.n_sequences, len(t), len(pi))
+    return np.asarray(np.tensordot(panel.weights / panel.weights.sum(), shares, axes=1))
 
 
 def _row_codes(model: ModelAnswers, panel: Panel) -> tuple[Ints, Bools]:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -35,6 +36,7 @@ from ..stored.kinds import require, require_floats, require_types
 from .answers import ModelAnswers
 from .people import People
 from .pictures import Pictured
+from .ratios import coefficients
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -169,6 +171,14 @@ class ReadOut(Pictured, ModelAnswers):
         return self._fitted().emission
 
     @property
+    def coefficients_(self) -> Any:
+        """Log hazard ratios, where rates depend on covariates: a frame with covariate, from, to and coefficient."""
+        process, occupancy = self._fitted(), self._occupancy()
+        if process.effects is None:  # as an attribute that is not there
+            raise AttributeError("rates of this model depend on no covariates; see Structure(covariates=...).")
+        return coefficients(process, None if occupancy is None else occupancy.backend)
+
+    @property
     def offsets_(self) -> Any:
         """Levels of the people of the fitted panel: a frame with columns id (or group), column, offset, standard_error.
 
@@ -289,6 +299,7 @@ class ReadOut(Pictured, ModelAnswers):
 
     def _dwells(self, panel: Panel, criterion: str) -> Dwells:
         """Trajectories of a panel by a criterion."""
+        require_constant(self.process_, "criterion='time'")
         laid, sequences = self._held_sequences(panel)
         with explained(laid.panel, "the fitted process"):
             return own_rows(sequences.fetch(sequences.err_least(self.process_)), laid, panel)
@@ -328,6 +339,11 @@ class ReadOut(Pictured, ModelAnswers):
         with explained(laid.panel, "the fitted process"):
             posterior = sequences.smooth(self.process_)[0]
         return posterior if laid.panel is panel else posterior[laid.rows]
+
+    def _unseen(self, panel: Panel, pi: Floats) -> Floats:
+        """(n, M) state probabilities of every row of a panel that tells nothing, from those of the first state."""
+        laid, sequences = self._held_sequences(panel)
+        return np.asarray(sequences.smooth(replace(self.process_, initial_probs=pi))[0][laid.rows])
 
     def _log_likelihood(self, panel: Panel, process: Process) -> float:
         laid, sequences = self._held_sequences(panel)
@@ -516,6 +532,15 @@ class ReadOut(Pictured, ModelAnswers):
         if check is not None and not check.better:
             columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
         return columns
+
+
+def require_constant(process: Process, what: str) -> None:
+    """Refuse rates that depend on covariates where a decoder knows one rate for each state."""
+    if process.effects is not None:
+        raise ValueError(
+            f"{what} must have rates that depend on nothing, got a process with effects of covariates; take "
+            "process_.at({...}), or decode a JumpMeans by criterion='objective'."
+        )
 
 
 def own_rows(dwells: Dwells, laid: Laid, panel: Panel) -> Dwells:

@@ -20,7 +20,7 @@ from ..estimators.read_out import ReadOut, as_panel
 from ..fit.setup import counted
 from ..options import count
 from ..progress import quiet
-from .folds import in_parallel, shared_engine
+from .folds import cluster_of, in_parallel, shared_engine
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ def bootstrap(
         False draws every sequence by itself.
     engine : "threads" or an engine, optional
         Where each refit runs; by default where the model did. An engine of your own must be one that can be pickled, or
-        goes with n_jobs=1.
+        goes with n_jobs=1. On a cluster ("dask") every refit is a task of one thread on one worker.
     n_jobs : int, optional
         Processes to work in, all cores by default; does not change the result. With more than one, a "threads"
         engine has a single thread in each.
@@ -159,7 +159,7 @@ def bootstrap(
         get_engine(engine)  # refused now rather than in every refit
     own = shared_engine(model, n_jobs, engine)
     tasks = [(model, panel, draw[units], {"random_state": seed} | own) for draw, seed in zip(draws, seeds, strict=True)]
-    found: list[Refit] = in_parallel(_refit, tasks, n_jobs, "bootstrap")
+    found: list[Refit] = in_parallel(_refit, tasks, n_jobs, "bootstrap", cluster_of(model, engine))
     failures = [refit.failure for refit in found if refit.failure]
     if len(failures) == n:
         raise ValueError(f"at least one refit must succeed, got none of {n}: {failures[0]}")

@@ -12,7 +12,7 @@ from ..arrays import Floats
 from ..data.bins import bins_by_column
 from ..data.panel import Panel
 from ..emissions import find_families
-from ..engines import Threads
+from ..engines import Dask, Threads, get_engine
 from ..estimators.read_out import METHODS
 from ..options import count
 from ..progress import track
@@ -88,11 +88,15 @@ def make_folds(panel: Panel, fraction: float, folds: int, rng: np.random.Generat
     return [HeldOut(*hold_out(panel, fraction, int(seed))) for seed in rng.integers(2**31, size=folds)]
 
 
-def in_parallel(work: Callable[..., Any], tasks: list[tuple[Any, ...]], n_jobs: int | None, title: str) -> list[Any]:
-    """Results in the order of the tasks, with a bar."""
+def in_parallel(
+    work: Callable[..., Any], tasks: list[tuple[Any, ...]], n_jobs: int | None, title: str, cluster: Dask | None = None
+) -> list[Any]:
+    """Results in the order of the tasks, with a bar; on the workers of a cluster, if there is one."""
     stream: Iterator[Any]
     jobs = min(_jobs(n_jobs), max(len(tasks), 1))
-    if jobs == 1:
+    if cluster is not None:
+        stream = cluster.map(work, tasks)
+    elif jobs == 1:
         stream = (work(*task) for task in tasks)
     else:
         stream = Parallel(jobs, return_as="generator")(delayed(work)(*task) for task in tasks)
@@ -102,9 +106,18 @@ def in_parallel(work: Callable[..., Any], tasks: list[tuple[Any, ...]], n_jobs: 
 def shared_engine(model: Any, n_jobs: int | None, engine: Any = None) -> dict[str, Any]:
     """Engine of a model that shares the cores with others: as given, else its own; nothing if that stays as it is."""
     name = getattr(model, "engine", None) if engine is None else engine
+    if cluster_of(model, engine) is not None:  # whose workers have a task each
+        return {"engine": Threads(1)}
     if isinstance(name, str) and name == "threads" and _jobs(n_jobs) > 1:
         return {"engine": Threads(1)}
     return {} if engine is None else {"engine": engine}
+
+
+def cluster_of(model: Any, engine: Any = None) -> Dask | None:
+    """The cluster that a model, or what is given instead, has for its engine."""
+    name = getattr(model, "engine", None) if engine is None else engine
+    found = get_engine(name) if isinstance(name, str) and name == "dask" else name
+    return found if isinstance(found, Dask) else None
 
 
 def _jobs(n_jobs: int | None) -> int:

@@ -117,6 +117,11 @@ def pearson_test(
     number(least=0).check("least", least)
     flag.check("fitted", fitted)
     process = model._fitted()
+    if process.effects is not None:
+        raise ValueError(
+            "rates must be the same for all sequences to be tested by moves and gaps, got a model whose rates depend "
+            "on covariates; compare it with others by likelihood_ratio or aic."
+        )
     panel = as_panel(panel)
     moves = _moves(process, panel)
     M = len(process.rates)

@@ -20,7 +20,7 @@ from ..emissions import find_families
 from ..estimators.read_out import as_panel
 from ..plots import plot_trials
 from ..progress import quiet
-from .folds import HeldOut, Scorer, in_parallel, make_folds, make_scorer, shared_engine, standard_error
+from .folds import HeldOut, Scorer, cluster_of, in_parallel, make_folds, make_scorer, shared_engine, standard_error
 
 Setting = dict[str, Any]
 
@@ -140,7 +140,7 @@ def tune(
     settings = _settings(model, panel, grid, budget, for_settings)
     engine = shared_engine(model, n_jobs)
     tasks = [(clone(model).set_params(**(setting | engine)), held) for setting in settings for held in hold_outs]
-    found = in_parallel(_try, [(trial, held, scorer) for trial, held in tasks], n_jobs, "tuning")
+    found = in_parallel(_try, [(trial, held, scorer) for trial, held in tasks], n_jobs, "tuning", cluster_of(model))
     scores = [found[k * folds : (k + 1) * folds] for k in range(len(settings))]
     errors = np.array([[score.error for score in row] for row in scores])
     mean = errors.mean(axis=1)

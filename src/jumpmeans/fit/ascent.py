@@ -39,6 +39,8 @@ SCALE_FLOOR = 0.05
 SMALLEST_SHARE = 1e-6
 # A state left at this rate, in units of 1 / shortest gap, is seen twice in a row by a chance of e^-10 at most.
 LARGEST_RATE = 10.0
+# An effect that multiplies a rate by more than e to this over the values of its covariate has no end either.
+LARGEST_EFFECT = 10.0
 # Here a climb ends, before anything overflows.
 STOP_RATE = 1e4
 # A climb for refine="converged" takes at most so many steps, and ends when one raises the likelihood by less.
@@ -324,6 +326,27 @@ def warn_if_endless(process: Process, shortest: float) -> bool:
         f"{process.rates[s]:.3g}, and with a shortest gap of {shortest:.3g} between observations the data "
         "cannot tell it from infinity; merge this state with another, forbid some of its moves "
         "(Structure(allowed=...)), or observe more often.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return True
+
+
+def warn_if_unbounded(process: Process, z: Floats | None) -> bool:
+    """Whether an effect has run so far that the data cannot tell it from infinity; a warning then names the move."""
+    effects = process.effects
+    if effects is None or z is None:
+        return False
+    reach = np.abs(effects.coefs) * np.ptp(z, axis=0)[:, None, None]
+    endless = (reach > LARGEST_EFFECT) & (process.transition_probs > 0)
+    if not endless.any():
+        return False
+    k, r, s = np.unravel_index(int(np.argmax(np.where(endless, reach, 0.0))), reach.shape)
+    labels = process.states.tolist()
+    warnings.warn(
+        f"the likelihood may have no maximum: the effect of {effects.names[k]!r} on {labels[r]!r} → {labels[s]!r} has "
+        f"run to {effects.coefs[k, r, s]:.3g}, as such moves hardly happen at some of its values; leave it out "
+        "(Structure(covariates={(state, next): [names]})), or share it (covariates='shared').",
         ConvergenceWarning,
         stacklevel=4,
     )

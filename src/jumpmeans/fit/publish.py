@@ -9,6 +9,7 @@ from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..kinds import ENTRY, SNAPSHOT, TRANSITION
 from ..model.constraints import Constraints, split
+from ..model.hazards import occurrence_hazards
 from ..model.objective import Stats
 from ..model.params import Params
 from ..model.process import Process
@@ -54,7 +55,9 @@ def estimate_process(
     leavable = moves.any(axis=1)
     # half a jump and the matching time from all states: a state never left has no rate of its own
     pooled = (exits.sum() + 0.5) / (time.sum() + 0.5 * max(time.sum(), 1e-300) / max(exits.sum(), 1.0))
-    rates = np.where(leavable, (exits + 0.5) / (time + 0.5 / pooled), 0.0)
+    rates, effects = np.where(leavable, (exits + 0.5) / (time + 0.5 / pooled), 0.0), params.effects
+    if effects is not None:
+        rates, effects = occurrence_hazards(stats, effects, rates, 0.5, 0.5 / pooled)
     P = transition_rows(stats.jumps, pseudo_count, moves)
     if constraints.binds:
         Q, time = rates[:, None] * P, time + 0.5 / pooled
@@ -65,4 +68,5 @@ def estimate_process(
         constraints.initial_probs(np.asarray(stats.first) + pseudo_count),
         params.emission.with_scales(stats.emission),
         labels,
+        effects,
     )

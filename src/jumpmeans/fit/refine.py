@@ -54,7 +54,7 @@ class Decoder(NamedTuple):
     @classmethod
     def of(cls, process: Process, prices: Prices, search: Search) -> Decoder:
         """The decoder of a process: its rates, jumps and emission, decoded to a fixed point."""
-        params = Params(process.rates, process.transition_probs, process.emission)
+        params = Params(process.rates, process.transition_probs, process.emission, effects=process.effects)
         return cls(params, prices, search._replace(rounds=MAX_ROUNDS), process.emission.state_values())
 
     def check_fields(self) -> None:

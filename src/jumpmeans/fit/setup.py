@@ -17,6 +17,7 @@ from ..emissions.symbols import MOST_LABELS, check_labels, distinct
 from ..engines.scanned import ScannedPanel
 from ..errors import PanelError, first_few
 from ..model.constraints import Constraints
+from ..model.dependence import Laid, depend
 from ..model.structure import Structure, jumps_needed
 from ..passes.sweep import BEAM_PER_GAP, Search
 
@@ -109,6 +110,19 @@ def constrain(
             "cannot be given."
         )
     return constraints, structure.fix_emission(blank, labels, panel.columns)
+
+
+def depend_by_state(structure: Structure | None, panel: Data, labels: NDArray[Any], constraints: Constraints) -> Laid:
+    """A panel with effects, all of them 0, on the exit rates that depend on covariates by a structure."""
+    if isinstance(panel, ScannedPanel):
+        panel.refuse_dependence(structure)
+        return Laid(panel, np.empty(0, np.int64))  # type: ignore[arg-type]
+    if structure is not None and structure.depends and constraints.binds:
+        raise ValueError(
+            "structure must have neither fixed nor equal rates beside covariates or breaks for JUMP-means, where those "
+            f"act on exit rates, got fixed={structure.fixed!r}, equal={structure.equal!r}; use comparators.EM."
+        )
+    return depend(structure, panel, labels, constraints, by="state")
 
 
 def barred_first(constraints: Constraints) -> Floats | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -13,6 +14,8 @@ from ..arrays import AnyArray, Floats, totals, weighted_median, weighted_quantil
 from ..data.panel import Panel
 from ..emissions import Categorical, Record
 from ..kernels.smoothing import smooth_rows
+from ..model.constraints import split
+from ..model.effects import Effects
 from ..model.process import Process
 from ..model.updates import uniform_rows
 
@@ -243,3 +246,18 @@ def given_process(start: Any, n_states: int | None) -> Process:
             "leave n_states out."
         )
     return process
+
+
+def with_effects(process: Process, effects: Effects | None, emission: Record) -> Process:
+    """A process to start from, its rates as those of a panel depend on covariates; its own effects where they fit.
+
+    The baseline goes with the centres: it is the process at the mean covariates of this panel.
+    """
+    old = process.effects
+    if effects is None or old is None or old.names != effects.names or not np.array_equal(old.number, effects.number):
+        return replace(process, emission=emission, effects=effects)
+    shifted = process.rate_matrices((effects.centres - old.centres)[None])[0]
+    np.fill_diagonal(shifted, 0.0)
+    rates, P = split(shifted, process.transition_probs)
+    moved = replace(effects, coefs=old.coefs)
+    return replace(process, rates=rates, transition_probs=P, emission=emission, effects=moved)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..jit import JIT
+from ..jit import LEAF
 
 
 class Course(NamedTuple):
@@ -35,7 +35,7 @@ class Course(NamedTuple):
         return cls(tau, pace, at_rows, np.empty((candidates + 1, pace.shape[1])))
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def read_rows(tau, pace, offsets, at_rows):
     """Clocks at all rows (OUT)."""
     for i in range(offsets.shape[0] - 1):
@@ -46,17 +46,7 @@ def read_rows(tau, pace, offsets, at_rows):
                 at_rows[row, s] = at_rows[row - 1, s] + pace[row - 1, s] * (tau[row] - tau[row - 1])
 
 
-@njit(**JIT)
-def own_course(course, first, last):
-    """Clocks of the sequence of rows first, ..., last - 1."""
-    if course is None:
-        return course
-    return Course(
-        course.tau[first:last], course.pace[first:last], course.at_rows[first:last], course.at_candidates
-    )  # fmt: skip
-
-
-@njit(**JIT)
+@njit(**LEAF)
 def hour(course, row, s, time):
     """A time in the gap before `row` by the clock of s."""
     if course is None:
@@ -66,7 +56,7 @@ def hour(course, row, s, time):
     return course.at_rows[row - 1, s] + course.pace[row - 1, s] * (time - course.tau[row - 1])
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def pace_before(course, row, s):
     """Pace of the clock of s in the gap before `row`."""
     if course is None:
@@ -74,7 +64,7 @@ def pace_before(course, row, s):
     return course.pace[max(row - 1, 0), s]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def set_candidates(course, cand_time, cand_row, n_cand, end):
     """Read all clocks at the candidates and at the end of the window."""
     if course is None:
@@ -87,7 +77,7 @@ def set_candidates(course, cand_time, cand_row, n_cand, end):
         course.at_candidates[n_cand, s] = hour(course, L, s, end)
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def candidate_hour(course, j, s, time):
     """Time of candidate j by the clock of s, as `set_candidates` read it."""
     if course is None:
@@ -95,7 +85,7 @@ def candidate_hour(course, j, s, time):
     return course.at_candidates[j, s]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def dwell_hours(course, states, starts, rows, k, n, end, n_rows):
     """Length of dwell k of n by the clock of its state, in a sequence of so many rows."""
     if course is None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..jit import JIT
+from ..jit import JIT, LEAF
 from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from ..model.objective import complete_cost, running_cost
 from .clock import candidate_hour
@@ -29,7 +29,7 @@ SPREAD = len(SHARES)
 QUEUE = 32
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _append(cand_time, cand_row, n, lo, hi, time, row):
     """Add a candidate in (lo, hi] unless it is taken; a gap too narrow for a midpoint gets its end."""
     if time <= lo:
@@ -41,7 +41,7 @@ def _append(cand_time, cand_row, n, lo, hi, time, row):
     return n
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _pin(cand_time, cand_row, n, time, row):
     """Add the candidate at the time of a row itself, also where the row before it has the same time."""
     if n == 0 or cand_time[n - 1] < time or cand_row[n - 1] < row:
@@ -51,7 +51,7 @@ def _pin(cand_time, cand_row, n, time, row):
     return n
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def place_candidates(tau, seen, kinds, end, jump_time, jump_row, n_jumps, base, per_gap, beam, cand_time, cand_row):
     """Candidate jump times of one sequence: the current jumps, and fresh ones in the gaps between rows.
 
@@ -134,7 +134,7 @@ def place_candidates(tau, seen, kinds, end, jump_time, jump_row, n_jumps, base, 
     return n
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def spread_candidates(tau, kinds, end, cand_time, cand_row):
     """SPREAD candidates in each gap, from just behind its start to its end, for a search of one jump a gap.
 
@@ -213,7 +213,7 @@ def widen(room):
     )  # fmt: skip
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_a_gap, n_cand, room):
     """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)) (derivation, eq. 5 and 6).
 
@@ -401,7 +401,7 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
     return best
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def trace_back(room, states, starts, rows):
     """Write the dwells of the best path (OUT: states, starts, rows); returns their number."""
     from_start, from_state = room.from_start, room.from_state

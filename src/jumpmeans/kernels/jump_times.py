@@ -10,17 +10,19 @@ which the pace changes must be one of them. So the chain stays convex, and each 
 import numpy as np
 from numba import njit
 
-from ..jit import JIT
+from ..jit import LEAF
 from ..kinds import ENTRY, TRANSITION
 from .clock import dwell_hours, pace_before
 
 TOLERANCE = 1e-10
 MAX_NEWTON = 60
+# Rows of scratch.
+WORK = 9
 # A chain left with a larger residual goes to the slower method.
 GOOD_ENOUGH = 1e-9
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _between(left, right, l1, l2, run1, run2, x0):
     """Best point between `left` and `right` for dwells of rates l1 and l2 on either side of it."""
     w = right - left
@@ -43,7 +45,7 @@ def _between(left, right, l1, l2, run1, run2, x0):
     return left + 2.0 * w / (d + 2.0 + np.sqrt(d * d + 4.0))
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def _solve_chain(n, grad, curve, diag, step):
     """Newton step[1:n] (OUT) of a chain by Thomas elimination; a jump with diag <= 0 stays and cuts the chain."""
     for k in range(1, n):
@@ -64,7 +66,7 @@ def _solve_chain(n, grad, curve, diag, step):
             step[k] /= diag[k]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def _gradient(k, states, rows, n, lam, course, last_rate, slope, curve):
     """Derivative of the chain by jump k, and its size relative to that of its own terms."""
     before, after = pace_before(course, rows[k], states[k - 1]), pace_before(course, rows[k], states[k])
@@ -78,14 +80,14 @@ def _gradient(k, states, rows, n, lam, course, last_rate, slope, curve):
     return g, abs(g) / scale
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def _curvature(k, states, rows, course, curve):
     """Second derivative by jump k."""
     before, after = pace_before(course, rows[k], states[k - 1]), pace_before(course, rows[k], states[k])
     return before * before * curve[k - 1] + after * after * curve[k]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def _couple(states, rows, n, course, curve):
     """From the curvature of each dwell by its length (IN) to that by the two jumps at its ends, less its sign (OUT)."""
     if course is None:
@@ -95,7 +97,7 @@ def _couple(states, rows, n, course, curve):
         curve[k] *= pace_before(course, rows[k], s) * pace_before(course, rows[k + 1], s)
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def _between_jumps(states, starts, rows, n, k, end, L, lam, course, first_running, last_rate):
     """Best time of jump k while all others stay, its box apart."""
     K = n - 1
@@ -112,7 +114,7 @@ def _between_jumps(states, starts, rows, n, k, end, L, lam, course, first_runnin
     return _between(left, right, before, after, first_running and k == 1, k == K, starts[k])
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def _work_through(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate):
     """Newton with a working set of held jumps.
 
@@ -122,9 +124,9 @@ def _work_through(states, starts, rows, n, end, L, lam, course, first_running, w
     K = n - 1
     low, high = work[0], work[1]
     slope, curve, grad, diag, step, new = work[2], work[3], work[4], work[5], work[6], work[7]
-    held = np.zeros(n, np.bool_)
+    held = work[8]  # 1 or 0
     for k in range(1, n):
-        held[k] = starts[k] <= low[k] or starts[k] >= high[k]
+        held[k] = 1.0 if starts[k] <= low[k] or starts[k] >= high[k] else 0.0
     residual = np.inf
     stuck = False
     for _ in range(min(MAX_NEWTON + 10 * n, 3000)):
@@ -139,7 +141,7 @@ def _work_through(states, starts, rows, n, end, L, lam, course, first_running, w
         for k in range(1, n):
             grad[k], size = _gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
             g = grad[k]
-            if not held[k]:
+            if held[k] == 0.0:
                 inside = max(inside, size)
             if not ((starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)):
                 residual = max(residual, size)
@@ -148,10 +150,10 @@ def _work_through(states, starts, rows, n, end, L, lam, course, first_running, w
         if inside <= GOOD_ENOUGH or stuck:
             for k in range(1, n):
                 if not ((starts[k] <= low[k] and grad[k] >= 0.0) or (starts[k] >= high[k] and grad[k] <= 0.0)):
-                    held[k] = False
+                    held[k] = 0.0
         for k in range(1, n):
-            diag[k] = -1.0 if held[k] else _curvature(k, states, rows, course, curve)
-            if not held[k] and diag[k] == 0.0:
+            diag[k] = -1.0 if held[k] == 1.0 else _curvature(k, states, rows, course, curve)
+            if held[k] == 0.0 and diag[k] == 0.0:
                 diag[k] = -1.0  # flat on both sides: already at its best
         _couple(states, rows, n, course, curve)
         _solve_chain(n, grad, curve, diag, step)
@@ -208,7 +210,7 @@ def _work_through(states, starts, rows, n, end, L, lam, course, first_running, w
             b = high[blocker] if step[blocker] > 0.0 else low[blocker]
             if b > starts[blocker - 1] and (blocker == K or b < starts[blocker + 1]):
                 starts[blocker] = b
-            held[blocker] = True
+            held[blocker] = 1.0
         elif not moved or expected == 0.0:
             if stuck:
                 break
@@ -218,7 +220,7 @@ def _work_through(states, starts, rows, n, end, L, lam, course, first_running, w
     return residual
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def at_row(rows, k, n, kinds):
     """Whether jump k is at the very time of its row: any into a TRANSITION, the last of those before an ENTRY."""
     row = rows[k]
@@ -227,14 +229,14 @@ def at_row(rows, k, n, kinds):
     return kinds[row] == TRANSITION or (kinds[row] == ENTRY and (k == n - 1 or rows[k + 1] != row))
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, course, first_running, work, free_end=False):
     """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; the states stay.
 
     A jump stays between the observations around it; blank rows (not seen, (L,) bool) do not hold it, and
     rows (IN, OUT) follows where it passes some. Jumps at a TRANSITION or an ENTRY (kinds, (L,)) are at its time.
     course : `clock.Course`, None where rates do not vary; lam : (M,) rates at pace 1
-    work : (8, >= n) scratch; free_end : the running dwell costs nothing.
+    work : (WORK, >= n) scratch; free_end : the running dwell costs nothing.
 
     Returns the KKT residual: largest projected gradient relative to its terms.
     """

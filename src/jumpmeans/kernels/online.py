@@ -282,7 +282,7 @@ def decode_plainly(
         Sequence without any path and the row where it died; -1 if all went well.
     """
     M = lam.shape[0]
-    into = np.ascontiguousarray(X.T)
+    into = np.ascontiguousarray(X.T).reshape(1, M, M)
     where = np.full(2, -1, np.int64)
     none_time, none_row = np.empty(0), np.empty(0, np.int32)
     longest = 0
@@ -293,7 +293,7 @@ def decode_plainly(
         first, last = offsets[i], offsets[i + 1]
         task = Task(
             tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last], lam, into,
-            first_running, free_end,
+            None, first_running, free_end,
         )  # fmt: skip
         n = place_candidates(
             task.tau, task.seen, task.kinds, task.end, none_time, none_row, np.int64(0), jumps, jumps, np.bool_(False),

@@ -3,10 +3,10 @@
 import numpy as np
 from numba import njit
 
-from ..jit import JIT
+from ..jit import LEAF
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def add_trajectory(states, starts, n, end, weight, first_running, exits, time, log_time, jumps, run_state, run_time):
     """Add one trajectory to the sums (OUT) of its block; its running dwells go to run_state, run_time (2,).
 
@@ -29,7 +29,7 @@ def add_trajectory(states, starts, n, end, weight, first_running, exits, time, l
     run_time[1] = end - starts[n - 1]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def label_rows(states, rows, n, row_states):
     """State of every row of one sequence (OUT), by index."""
     for k in range(n):
@@ -38,7 +38,7 @@ def label_rows(states, rows, n, row_states):
             row_states[r] = states[k]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def split_dwells(
     tau, offsets, ends, weights, pattern, first_running, dwell_offsets, states, starts, rows,
     exits, time, log_time, long_state, long_weight, running, long_offsets, piece_pattern, piece_time,

@@ -10,15 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..jit import JIT
+from ..jit import JIT, LEAF
 from ..kinds import SNAPSHOT
 from ..model.objective import complete_cost, running_cost
-from .clock import dwell_hours, own_course, set_candidates
+from .clock import Course, dwell_hours, set_candidates
 from .decode import QUEUE, SPREAD, best_path, make_room, place_candidates, spread_candidates, trace_back, widen
-from .jump_times import place_jumps
+from .jump_times import WORK, place_jumps
 from .stats import add_trajectory, label_rows
 
 SETTLED = 1e-12
+# What a search returns instead of a number of dwells: there is no path, or a queue needs more room.
+NO_PATH, NO_ROOM = 0, -1
 
 
 class Task(NamedTuple):
@@ -36,7 +38,19 @@ class Task(NamedTuple):
     free_end: bool
 
 
-@njit(**JIT)
+class Scratch(NamedTuple):
+    """Dwells of the sequence at hand, those that compete with them, and (WORK, n) where jumps are placed."""
+
+    states: Any
+    starts: Any
+    rows: Any
+    other_states: Any
+    other_starts: Any
+    other_rows: Any
+    work: Any
+
+
+@njit(**LEAF)
 def trajectory_cost(task, states, starts, rows, n):
     """Cost of one trajectory: its observations, jumps and dwells."""
     total = 0.0
@@ -55,21 +69,17 @@ def trajectory_cost(task, states, starts, rows, n):
     return total
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def decode(task, one_a_gap, n_cand, room):
-    """Cost of the best path through the candidates, which is left in `room` (OUT)."""
+    """Cost of the best path through the candidates, which is left in `room` (OUT); as `best_path` says."""
     set_candidates(task.course, room.cand_time, room.cand_row, n_cand, task.end)
-    while True:
-        value = best_path(
-            task.cost, task.kinds, task.end, task.lam, task.into, task.course, task.first_running, task.free_end,
-            one_a_gap, n_cand, room,
-        )  # fmt: skip
-        if value != -np.inf:
-            return value
-        room = widen(room)
+    return best_path(
+        task.cost, task.kinds, task.end, task.lam, task.into, task.course, task.first_running, task.free_end,
+        one_a_gap, n_cand, room,
+    )  # fmt: skip
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def take_path(task, room, work, states, starts, rows):
     """The best path in `room` as dwells (OUT), with its jumps at their best places; returns their number."""
     n = trace_back(room, states, starts, rows)
@@ -80,11 +90,11 @@ def take_path(task, room, work, states, starts, rows):
     return n
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, work):
     """Alternate decoding and jump times, from the current dwells (IN, OUT, n of them), until the cost no longer falls.
 
-    Returns the number of dwells; 0 if there is no path.
+    Returns the number of dwells, NO_PATH or NO_ROOM.
     """
     before = np.inf
     for _ in range(rounds):
@@ -94,7 +104,9 @@ def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, wor
         )  # fmt: skip
         value = decode(task, np.bool_(False), n_cand, room)
         if value == np.inf:
-            return 0
+            return NO_PATH
+        if value == -np.inf:
+            return NO_ROOM
         if before - value <= SETTLED * (1.0 + abs(value)):
             break
         before = value
@@ -102,26 +114,104 @@ def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, wor
     return n
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def one_a_gap(task, spread, rounds, states, starts, rows, room, work):
-    """Dwells (OUT) with one jump a gap at most, from many places in each or from its middle; 0 if there is no path."""
+    """Dwells (OUT) with one jump a gap at most, from many places in each or from its middle.
+
+    Returns their number, NO_PATH or NO_ROOM.
+    """
     if not spread:
         one = np.int64(1)  # a plain 1 would be a type of its own, and all compiled twice
         return settle(task, one, one, np.bool_(False), rounds, states, starts, rows, one, room, work)
     n_cand = spread_candidates(task.tau, task.kinds, task.end, room.cand_time, room.cand_row)
-    if decode(task, np.bool_(True), n_cand, room) == np.inf:
-        return 0
-    return take_path(task, room, work, states, starts, rows)
+    value = decode(task, np.bool_(True), n_cand, room)
+    if value == np.inf:
+        return NO_PATH
+    return NO_ROOM if value == -np.inf else take_path(task, room, work, states, starts, rows)
 
 
-@njit(**JIT)
-def own_jumps(into, course, i, first, last):
-    """The costs of jumps (1 or L, M, M) of sequence i, whose rows are first, ..., last - 1."""
-    if into.shape[0] == 1:
-        return into
-    if course is None:
-        return into[i : i + 1]
-    return into[first:last]
+@njit(**LEAF)
+def search_sequence(task, search, n, room, scratch):
+    """Best dwells of one sequence, from the n that are in `scratch` (IN, OUT).
+
+    Returns their number, NO_PATH or NO_ROOM.
+    """
+    base, per_gap, beam, rounds = search[0], search[1], search[2] == 1, search[4]
+    states, starts, rows, work = scratch.states, scratch.starts, scratch.rows, scratch.work
+    n = settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, work)
+    if n <= 0 or rounds == 1:
+        return n
+    best = trajectory_cost(task, states, starts, rows, n)
+    # one a gap is also what more candidates and the beam must not fall behind
+    for start in range(2 if per_gap > 1 else 1):
+        others, at, first = scratch.other_states, scratch.other_starts, scratch.other_rows
+        m = one_a_gap(task, start == 0, rounds, others, at, first, room, work)
+        if m > 0:
+            m = settle(task, base, per_gap, beam, rounds, others, at, first, m, room, work)
+        if m == NO_ROOM:
+            return NO_ROOM
+        if m == NO_PATH:
+            continue
+        value = trajectory_cost(task, others, at, first, m)
+        if value < best - SETTLED * (1.0 + abs(best)):
+            best = value
+            n = m
+            for k in range(n):
+                states[k], starts[k], rows[k] = others[k], at[k], first[k]
+    return n
+
+
+@njit(**LEAF)
+def sweep_on(
+    i, at, tau, seen, kinds, offsets, ends, weights, cost, lam, into, course, search,
+    old_offsets, old_states, old_starts, old_rows, dwell_offsets, states, starts, rows,
+    row_states, exits, time, log_time, jumps, run_state, run_time, room, scratch, where,
+):  # fmt: skip
+    """Sweep sequences from i on, with `at` dwells found so far, to the end of the block or as far as there is room.
+
+    Returns how far it came: the next sequence (their number at the end or if one has no path, see `where`, OUT), and
+    the dwells found.
+    """
+    first_running, free_end = search[3] == 1, search[5] == 1
+    S = ends.shape[0]
+    while i < S:
+        first, last = offsets[i], offsets[i + 1]
+        jumps_of = into  # (1 or L, M, M): for all, for the sequence, or from each of its rows on
+        if into.shape[0] > 1:
+            jumps_of = into[i : i + 1] if course is None else into[first:last]
+        if course is None:
+            own = course
+        else:
+            own = Course(
+                course.tau[first:last], course.pace[first:last], course.at_rows[first:last], course.at_candidates
+            )  # fmt: skip
+        task = Task(
+            tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last],
+            lam[min(i, lam.shape[0] - 1)], jumps_of, own, first_running, free_end,
+        )  # fmt: skip
+        a = old_offsets[i]
+        n = old_offsets[i + 1] - a
+        for k in range(n):
+            scratch.states[k], scratch.starts[k] = old_states[a + k], old_starts[a + k]
+            scratch.rows[k] = old_rows[a + k]
+        n = search_sequence(task, search, n, room, scratch)
+        if n == NO_ROOM:
+            return i, at
+        if n == NO_PATH:
+            where[0] = i
+            where[1] = room.found[2]
+            return S, at
+        label_rows(scratch.states, scratch.rows, n, row_states[first:last])
+        add_trajectory(
+            scratch.states, scratch.starts, n, ends[i], weights[i], first_running,
+            exits, time, log_time, jumps, run_state[i], run_time[i],
+        )  # fmt: skip
+        for k in range(n):
+            states[at + k], starts[at + k], rows[at + k] = scratch.states[k], scratch.starts[k], scratch.rows[k]
+        at += n
+        i += 1
+        dwell_offsets[i] = at
+    return i, at
 
 
 @njit(**JIT)
@@ -155,8 +245,7 @@ def sweep_block(
     where : (2,) int
         Sequence without any path and the row where it died; -1 if all went well.
     """
-    base, per_gap, rounds = search[0], search[1], search[4]
-    beam, first_running, free_end = search[2] == 1, search[3] == 1, search[5] == 1
+    per_gap, rounds = search[1], search[4]
     S = ends.shape[0]
     M = lam.shape[1]
     gaps = 1
@@ -169,50 +258,19 @@ def sweep_block(
             pinned += kinds[row] != SNAPSHOT
         most = max(most, 1 + per_gap * own + pinned)
     room = make_room(max(most, SPREAD * gaps) if rounds > 1 else most, M, QUEUE)
+    scratch = Scratch(
+        np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32),
+        np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32), np.empty((WORK, most)),
+    )  # fmt: skip
     into = X.transpose(0, 2, 1).copy()
-    work = np.empty((8, most))
-    states_i, starts_i, rows_i = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32)
-    other_states, other_starts, other_rows = np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32)
     where = np.full(2, -1, np.int64)
-    at = 0
-    for i in range(S):
-        first, last = offsets[i], offsets[i + 1]
-        task = Task(
-            tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last],
-            lam[min(i, lam.shape[0] - 1)], own_jumps(into, course, i, first, last), own_course(course, first, last),
-            first_running, free_end,
+    i, at = np.int64(0), np.int64(0)
+    while i < S:
+        i, at = sweep_on(
+            i, at, tau, seen, kinds, offsets, ends, weights, cost, lam, into, course, search,
+            old_offsets, old_states, old_starts, old_rows, dwell_offsets, states, starts, rows,
+            row_states, exits, time, log_time, jumps, run_state, run_time, room, scratch, where,
         )  # fmt: skip
-        a = old_offsets[i]
-        n = old_offsets[i + 1] - a
-        for k in range(n):
-            states_i[k], starts_i[k], rows_i[k] = old_states[a + k], old_starts[a + k], old_rows[a + k]
-        n = settle(task, base, per_gap, beam, rounds, states_i, starts_i, rows_i, n, room, work)
-        if n == 0:
-            where[0] = i
-            where[1] = room.found[2]
-            return where
-        if rounds > 1:
-            best = trajectory_cost(task, states_i, starts_i, rows_i, n)
-            # one a gap is also what more candidates and the beam must not fall behind
-            for start in range(2 if per_gap > 1 else 1):
-                m = one_a_gap(task, start == 0, rounds, other_states, other_starts, other_rows, room, work)
-                if m == 0:
-                    continue
-                m = settle(
-                    task, base, per_gap, beam, rounds, other_states, other_starts, other_rows, m, room, work
-                )  # fmt: skip
-                value = trajectory_cost(task, other_states, other_starts, other_rows, m)
-                if value < best - SETTLED * (1.0 + abs(best)):
-                    best = value
-                    n = m
-                    states_i[:n], starts_i[:n], rows_i[:n] = other_states[:n], other_starts[:n], other_rows[:n]
-        label_rows(states_i, rows_i, n, row_states[first:last])
-        add_trajectory(
-            states_i, starts_i, n, ends[i], weights[i], first_running,
-            exits, time, log_time, jumps, run_state[i], run_time[i],
-        )  # fmt: skip
-        for k in range(n):
-            states[at + k], starts[at + k], rows[at + k] = states_i[k], starts_i[k], rows_i[k]
-        at += n
-        dwell_offsets[i + 1] = at
+        if i < S:
+            room = widen(room)
     return where

@@ -1,7 +1,11 @@
-"""Do all links of the built pages lead somewhere? `python docs/links.py build/docs`. Other sites are not asked."""
+"""Do all links of the built pages lead somewhere, and are all pictures there? `python docs/check_site.py build/docs`.
+
+Other sites are not asked.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -48,13 +52,25 @@ def broken(folder: Path) -> list[str]:
     return found
 
 
+def without_pictures(folder: Path) -> list[str]:
+    """Pages with fewer pictures than cells that end in a semicolon, as those do that draw."""
+    sources, found = Path(__file__).parent, []
+    for source in sorted(sources.rglob("*.md")):
+        cells = re.findall(r"^```\{code-cell\}.*?\n(.*?)^```", source.read_text(), re.S | re.M)
+        drawn = sum(cell.rstrip().endswith(";") for cell in cells)
+        page = folder / source.relative_to(sources).with_suffix(".html")
+        if drawn and len(re.findall(r'<img[^>]*src="[^"]*_images/', page.read_text())) < drawn:
+            found.append(f"{page.relative_to(folder)}: fewer than {drawn} pictures")
+    return found
+
+
 def main(folder: str) -> None:
     """Say what is broken, and fail if anything is."""
     pages = len(list(Path(folder).rglob("*.html")))
-    found = broken(Path(folder))
+    found = broken(Path(folder)) + without_pictures(Path(folder))
     print("\n".join(found))
     if found or not pages:
-        sys.exit(f"{len(found)} broken links in {pages} pages of {folder}")
+        sys.exit(f"{len(found)} faults in {pages} pages of {folder}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,199 @@
+"""What a cluster costs: bytes that go out and come back in a sweep, and its time beside threads.
+
+`python benchmarks/cluster.py` writes benchmarks/results/cluster.json and the table of docs/cluster.md.
+`python benchmarks/cluster.py larger ROWS GIGABYTES [FOLDER]` fits a panel of so many rows, out of core, on two workers
+of so much memory each; its numbers go in there too. `larger 1e8 2` is the large one. FOLDER keeps the files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import distributed
+import numpy as np
+
+import jumpmeans as jm
+from jumpmeans.model.objective import Prices
+from jumpmeans.model.params import Params
+from jumpmeans.passes import Search, Sequences
+from jumpmeans.passes.sweep import sweep
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "cluster.json"
+PAGE = ROOT / "docs" / "cluster.md"
+BEGIN, END = "<!-- shipped -->\n", "<!-- end of shipped -->"
+PRICES, SEARCH = Prices(1.0, np.ones(1), 1.0, 1.0, 0.01), Search(1, 1, 0, 0)
+ROLES = {"id": "id", "time": "time", "value": "value"}
+
+
+def process(M: int) -> jm.Process:
+    return jm.Process(
+        np.full(M, 0.3), (1 - np.eye(M)) / (M - 1), emission=jm.emissions.Gaussian(4.0 * np.arange(M), 1.0)
+    )
+
+
+def shipped(M: int, length: int, rows: int = 400_000) -> dict[str, Any]:
+    """Bytes of one sweep: to each worker, from all of them, and of the rows themselves."""
+    law = process(M)
+    panel, _ = jm.simulate(law, rows // length, length, random_state=0)
+    sequences = Sequences.of(jm.engines.Threads(1), panel, law.emission.encode(panel))
+    params = Params(law.rates, law.transition_probs, law.emission)
+    out = []
+
+    class Watched:
+        """What goes through a pass, as it would be pickled."""
+
+        def run(self, work: Any, state: Any, *shared: Any) -> Any:
+            done = sequences.held.run(work, state, *shared)
+            if work is sweep:
+                out.append((len(pickle.dumps((work, *shared), 5)), len(pickle.dumps(done[1], 5))))
+            return done
+
+    Sequences(Watched(), sequences.weights, sequences.longest_gap).decode(params, PRICES, SEARCH)  # type: ignore[arg-type]
+    to_worker, back = out[-1]
+    stats = sequences.decode(params, PRICES, SEARCH)[1]
+    dwells = stats.run_state.nbytes + stats.run_time.nbytes + stats.weights.nbytes
+    return {
+        "states": M,
+        "rows_of_a_sequence": length,
+        "to_each_worker": to_worker,
+        "back_for_a_row": back / rows,
+        "of_these_running_dwells": dwells / back,
+        "rows_bytes": (panel.times.nbytes + panel.values.nbytes) / rows,
+        "blocks": len(sequences.held),
+    }
+
+
+def sweep_seconds(sequences: Sequences, law: jm.Process, repeats: int = 4) -> float:
+    params = Params(law.rates, law.transition_probs, law.emission)
+    dwells, times = sequences.no_jumps(), []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        dwells, _ = sequences.sweep(dwells, params, PRICES, SEARCH)
+        times.append(time.perf_counter() - begun)
+    return min(times[1:])
+
+
+def write_files(folder: Path, rows: int, length: int = 20, rows_of_a_file: int = 1_000_000) -> None:
+    """A panel of 5 states in Parquet, a part at a time; ids go on from file to file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    law, done = process(5), 0
+    for k in range(-(-rows // rows_of_a_file)):
+        n = min(rows_of_a_file, rows - k * rows_of_a_file) // length
+        part, _ = jm.simulate(law, n, length, random_state=k)
+        table = {"id": part.sequence_index + done, "time": part.times, "value": part.values[:, 0]}
+        pq.write_table(pa.table(table), folder / f"visits-{k:05}.parquet")
+        done += n
+
+
+def beside_threads(rows: int = 400_000) -> dict[str, float]:
+    """Wall seconds of a sweep on two workers and on two threads, in turns."""
+    law = process(5)
+    panel, _ = jm.simulate(law, rows // 20, 20, random_state=0)
+    x = law.emission.encode(panel)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        engines = {"threads": jm.engines.Threads(2), "dask": jm.engines.Dask(client)}
+        held = {name: Sequences.of(engine, panel, x) for name, engine in engines.items()}
+        turns = [{name: sweep_seconds(held[name], law) for name in held} for _ in range(3)]
+    return {f"seconds_{name}": min(turn[name] for turn in turns) for name in held}
+
+
+def larger(rows: int, gigabytes: float, folder: Path | None = None) -> dict[str, Any]:
+    """A fit of a panel on two workers of so much memory each, and the most that each took."""
+    made = folder or Path(tempfile.mkdtemp(prefix="visits-"))
+    if not any(made.glob("*.parquet")):
+        write_files(made, rows)
+    try:
+        with (
+            distributed.LocalCluster(
+                n_workers=2, threads_per_worker=1, memory_limit=int(gigabytes * 2**30), dashboard_address=":0",
+            ) as cluster,
+            distributed.Client(cluster, set_as_default=False) as client,
+        ):  # fmt: skip
+            begun = time.perf_counter()
+            panel = jm.scan_panel(made, engine=jm.engines.Dask(client), **ROLES)
+            scanned = time.perf_counter() - begun
+            print(panel, f"scanned in {scanned:.0f} s", flush=True)
+            model = jm.JumpMeans(5).fit(panel)
+            fitted = time.perf_counter() - begun - scanned
+            peaks = client.run(peak_memory)
+            return {
+                "rows": panel.n_observations,
+                "gigabytes_a_worker": gigabytes,
+                "scan_seconds": scanned,
+                "fit_seconds": fitted,
+                "sweeps": model.n_iter_,
+                "objective": model.objective_,
+                "rates": model.rates_.tolist(),
+                "peak_gigabytes_of_a_worker": max(peaks.values()) / 2**30,
+            }
+    finally:
+        if folder is None:
+            shutil.rmtree(made)
+
+
+def peak_memory() -> int:
+    """Most bytes that this process ever had in memory."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def table(found: dict[str, Any]) -> str:
+    lines = [
+        "| states | rows of a sequence | to each worker | back, a row | of these running dwells | the row itself |",
+        "|---:|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {r['states']} | {r['rows_of_a_sequence']:,} | {r['to_each_worker'] / 1000:.1f} kB "
+        f"| {r['back_for_a_row']:.2f} B "
+        f"| {100 * r['of_these_running_dwells']:.0f} % | {r['rows_bytes']:.0f} B |"
+        for r in found["shipped"]
+    ]
+    seconds = found["sweep"]
+    lines += [
+        "",
+        f"A sweep of 400,000 rows of 5 states, in sequences of 20: {seconds['seconds_threads']:.2f} s on two threads "
+        f"and {seconds['seconds_dask']:.2f} s on two workers of one machine.",
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+def main() -> None:
+    found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if sys.argv[1:2] == ["larger"]:
+        folder = Path(sys.argv[4]) if len(sys.argv) > 4 else None
+        found["larger"] = larger(int(float(sys.argv[2])), float(sys.argv[3]), folder)
+        print(json.dumps(found["larger"], indent=1))
+    else:
+        found["shipped"] = [shipped(M, L) for M, L in ((5, 20), (5, 1000), (50, 20), (50, 1000))]
+        found["sweep"] = beside_threads()
+        print(table(found))
+        text = PAGE.read_text(encoding="utf-8")
+        head, _, rest = text.partition(BEGIN)
+        PAGE.write_text(head + BEGIN + table(found) + END + rest.partition(END)[2], encoding="utf-8")
+    found["machine"] = {
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "distributed": distributed.__version__,
+    }
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
