@@ -94,6 +94,21 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def markdown(results: dict[str, Any]) -> str:
+    """The table of docs/covariates.md."""
+    lines = [
+        "| effect of | true | mean bias | spread | within 2 standard errors, % |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name, own in results["effects"].items():
+        lines.append(
+            f"| {name.replace('->', '→')} | {own['true']:+.2f} | {own['bias']:+.3f} | {own['sd']:.3f} | "
+            f"{100 * own['within']:.0f} |"
+        )
+    share = 100 * results["within_two_standard_errors"]
+    return "\n".join([*lines, f"| all, {results['n_panels']} panels | | | | {share:.1f} |"])
+
+
 def draw(results: dict[str, Any], folder: Path) -> None:
     """The numbers, as docs/covariates.md has them."""
     print(f"within two standard errors: {100 * results['within_two_standard_errors']:.1f} %")

@@ -104,9 +104,9 @@ def test_kept_in_a_file(panel, tmp_path):
 
 def test_what_is_refused(panel):
     model = jm.JumpMeans(emission="direct", structure=ALL).fit(panel)
-    for criterion in ("time", "online"):
-        with pytest.raises(ValueError, match=f"criterion='{criterion}' must have rates that depend on nothing"):
-            model.decode(panel, criterion)
+    with pytest.raises(ValueError, match="criterion='online' must have rates that depend on nothing"):
+        model.decode(panel, "online")
+    assert model.decode(panel, "time").jump_counts().sum() > 0
     with pytest.raises(ValueError, match="an OnlineDecoder must have rates that depend on nothing"):
         jm.OnlineDecoder(model)
     known = jm.Structure(covariates="all", fixed={("well", "ill"): 0.3})

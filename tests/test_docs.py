@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import core
+import covariates
 import intervals
 import levels
 import pytest
@@ -62,6 +63,18 @@ def test_the_tour_runs():
     assert 0 < names["jm"].reconstruction_error(names["predicted"], names["truth"], bins=(120.0, 140.0, 160.0)) < 0.5
 
 
+def test_what_the_page_on_covariates_says_of_recovery_and_cost_is_what_was_found():
+    """And it keeps what is asked of it: 93 % within two standard errors, three times a step at 1,000 pairs."""
+    page = (ROOT / "docs/covariates.md").read_text()
+    found = json.loads((ROOT / "experiments/results/covariates.json").read_text())
+    assert block(page, "recovery") == covariates.markdown(found)
+    assert found["n_panels"] == 200 and found["within_two_standard_errors"] >= 0.93
+    table = runpy.run_path(str(ROOT / "benchmarks/covariates.py"))["markdown"]
+    cost = json.loads((ROOT / "benchmarks/results/covariates.json").read_text())
+    assert block(page, "cost") == table(cost)
+    assert all(own["ratio"] <= 3 for name, own in cost["steps"].items() if name.startswith("pairs"))
+
+
 def test_the_page_on_structure_runs():
     code = "".join(part.split("```")[0] for part in (ROOT / "docs/structure.md").read_text().split("```python\n")[1:])
     names: dict = {}
@@ -69,7 +82,9 @@ def test_the_page_on_structure_runs():
     assert names["model"].emission_.columns[0].probs[0, 2] == 0
 
 
-@pytest.mark.parametrize(("page", "least"), [("answers", 20), ("intervals", 9), ("online", 9), ("patients", 10)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("answers", 20), ("covariates", 20), ("intervals", 9), ("online", 9), ("patients", 10)]
+)
 def test_the_answers_are_those_that_the_page_shows(page, least):
     # a fence is no output
     text = "\n".join(line for line in (ROOT / f"docs/{page}.md").read_text().split("\n") if line[:3] != "```")

@@ -21,9 +21,13 @@ import jumpmeans as jm
 from jumpmeans.comparators import EM
 from jumpmeans.engines import Threads
 from jumpmeans.fit.ascent import Task, look, parts_of, targets
+from jumpmeans.kernels.least_error import jump_prices
 from jumpmeans.kernels.pairs import integrate_pairs, transitions_of_pairs
 from jumpmeans.model.dependence import lay_out
-from jumpmeans.passes import Sequences
+from jumpmeans.model.propagator import Propagator
+from jumpmeans.passes import Block, Sequences
+from jumpmeans.passes.least_error import err_least
+from jumpmeans.passes.varying import Varying
 
 pd = pytest.importorskip("pandas")
 GOLDEN = Path(__file__).parent / "golden"
@@ -257,6 +261,26 @@ def test_no_effects_are_no_covariates(panel):
     )  # fmt: skip
     moves = plain.process_.rate_matrix != 0
     np.testing.assert_allclose(expected.integrals[moves], other.integrals[moves], rtol=1e-9)
+
+
+def test_a_group_of_its_own_is_a_process_of_its_own(panel, fitted):
+    """Rates by sex alone: posterior and least error of each sex are those of its own process, to the same prices."""
+    model = fit(panel, {"covariates": {1: ["sex"], 2: ["sex"]}}, tol=1e-6)
+    blank = panel.blank(np.arange(1, panel.n_observations, 2))
+    sex = panel.covariates.column("sex")[panel.offsets[:-1]]
+    prices = jump_prices(model.process_.rate_matrix)
+    for s in (0, 1):
+        few, own = blank.select(sex == s), model.process_.at({"sex": s})
+        alone = jm.JumpMeans.from_process(own)
+        np.testing.assert_allclose(model.predict_proba(few), alone.predict_proba(few), atol=1e-11)
+        x = own.emission.encode(few)
+        found = err_least(
+            Block.of(few, x, z=lay_out(model.process_.effects, few).z), None, Varying(model.process_), prices, 2
+        )[0]
+        block = Block.of(few, x)
+        told = err_least(block, None, Propagator.of(own, block.longest_gap), prices, 2)[0]
+        np.testing.assert_array_equal(found.states, told.states)
+        np.testing.assert_allclose(found.starts, told.starts, atol=1e-6)
 
 
 def test_rows_added_between_change_nothing(panel, fitted):

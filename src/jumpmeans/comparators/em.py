@@ -78,7 +78,7 @@ class EM(ReadOut):
         Where to start: a process, or anything with `process_` such as a fitted `JumpMeans`. Families and labels are
         then its own. By default all moves are equally likely, rates are 1 / the median gap, and hidden states
         start from a clustering of the observations; every second further start, from nearly equal states.
-    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask", "cuda" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
     n_init : int
         Number of starts, of which the highest likelihood wins; 1 is enough for directly observed states.
     max_iter, tol : int, float

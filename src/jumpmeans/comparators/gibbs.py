@@ -68,7 +68,7 @@ class Gibbs(SampledReadOut):
     init : "data" or "noise"
         Emission at the start: from a clustering of the observations, or nearly equal states. The rates start at
         one jump per typical gap, P and π uniform, and possible jumps at the observation times.
-    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask", "cuda" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
         The number of threads never changes a draw.
     random_state : int, Generator or None
 

@@ -56,7 +56,7 @@ class ParticleGibbs(SampledReadOut):
     prior_time : float or "auto"
         γ: time added to each state before its rates are drawn, in the unit of the panel; auto: drawn under a gamma
         prior whose mean is the median gap, so that the unit of time does not matter.
-    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask", "cuda" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
         For read-outs; the chain itself is sequential.
     random_state : int, Generator or None
 

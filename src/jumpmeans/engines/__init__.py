@@ -1,4 +1,4 @@
-"""Engines: where the work runs. All give the same answer.
+"""Engines: where the work runs. All give the same answer; a GPU gives it but for rounding.
 
 An engine has one method, `hold(blocks)`; what it returns runs passes over them (`jumpmeans.passes.engine`).
 """
@@ -10,12 +10,13 @@ from functools import cache
 from typing import Any
 
 from ..passes.engine import Engine, Held
+from .cuda import Cuda
 from .dask import Dask
 from .threads import Threads
 
-__all__ = ["Dask", "Engine", "Held", "Threads", "get_engine"]
+__all__ = ["Cuda", "Dask", "Engine", "Held", "Threads", "get_engine"]
 
-ENGINES: dict[str, Callable[[], Engine]] = {"dask": Dask, "threads": Threads}
+ENGINES: dict[str, Callable[[], Engine]] = {"cuda": Cuda, "dask": Dask, "threads": Threads}
 
 
 def get_engine(engine: Any) -> Engine:

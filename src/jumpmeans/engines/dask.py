@@ -128,7 +128,7 @@ class Dask:
         return HeldThere(client, submit(client, "blocks", given, parts), list(map(len, parts)))
 
     def map(self, work: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> Iterator[Any]:
-        """Results of work(*task) in the order of the tasks; what several of them are given is sent once."""
+        """Results of `work(*task)` in the order of the tasks; what several of them are given is sent once."""
         client, group = self.client, uuid4().hex
         known = {id(x): x for task in tasks for x in task}
         times = Counter(id(x) for task in tasks for x in task)

@@ -94,7 +94,7 @@ class JumpMeans(JumpModel):
     start : Process or fitted model, optional
         Where to start: a process, or anything with `process_` such as a fitted `EM`. Families and labels are then its
         own, and there is one start.
-    engine : "threads", "dask" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
+    engine : "threads", "dask", "cuda" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
     n_init : int or "auto"
         Number of starts, of which the least objective wins; auto: 1 for directly observed states and for a single
         measured column, else 3.

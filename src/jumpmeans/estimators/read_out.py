@@ -299,7 +299,6 @@ class ReadOut(Pictured, ModelAnswers):
 
     def _dwells(self, panel: Panel, criterion: str) -> Dwells:
         """Trajectories of a panel by a criterion."""
-        require_constant(self.process_, "criterion='time'")
         laid, sequences = self._held_sequences(panel)
         with explained(laid.panel, "the fitted process"):
             return own_rows(sequences.fetch(sequences.err_least(self.process_)), laid, panel)
@@ -539,7 +538,7 @@ def require_constant(process: Process, what: str) -> None:
     if process.effects is not None:
         raise ValueError(
             f"{what} must have rates that depend on nothing, got a process with effects of covariates; take "
-            "process_.at({...}), or decode a JumpMeans by criterion='objective'."
+            "process_.at({...}), or decode by criterion='time' (a JumpMeans by 'objective')."
         )
 
 

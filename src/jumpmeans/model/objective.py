@@ -99,8 +99,30 @@ class Stats(NamedTuple):
     offsets: Floats | None = None
 
     @property
+    def is_apart(self) -> bool:
+        """Whether running dwells lie elsewhere (on a GPU): sums of them, `outlasted`, are nearer than they are."""
+        return False
+
+    def outlasted(self, rates: Floats) -> tuple[Floats, Floats, Floats]:
+        """(M,) sums of w, w y and w ln y over the running dwells y with λ y >= 1, by state, if they are apart."""
+        raise NotImplementedError
+
+    def running_cost(self, rates: Floats) -> float:
+        """Σ w g(λ y) of the running dwells."""
+        if self.is_apart:
+            number, time, log_time = self.outlasted(rates)
+            lam = np.where(number > 0, rates, 1.0)
+            return float((lam * time - log_time - number * (np.log(lam) + 1.0)).sum())
+        running = self.run_state >= 0
+        z = np.maximum(rates[self.run_state[running]] * self.run_time[running], 1.0)
+        weights = np.broadcast_to(self.weights[:, None], running.shape)[running]
+        return float((weights * (z - np.log(z) - 1.0)).sum())
+
+    @property
     def total_time(self) -> Floats:
         """(M,) weighted time in each state, running dwells included."""
+        if self.is_apart:
+            return self.time + self.outlasted(np.full(len(self.time), np.inf))[1]
         running = self.run_state >= 0
         weights = np.broadcast_to(self.weights[:, None], running.shape)[running]
         return self.time + np.bincount(
@@ -110,6 +132,8 @@ class Stats(NamedTuple):
 
 def join_stats(parts: list[Stats]) -> Stats:
     """Statistics of all parts, added in their order so that every engine gives the same bits."""
+    if len(parts) == 1:
+        return parts[0]
     columns = zip(*(part.emission for part in parts), strict=True)
     exposures: list[Any] = [part.exposure for part in parts]
     return Stats(
@@ -197,10 +221,7 @@ def evaluate(stats: Any, params: Any, prices: Prices) -> Cost:
     free = (rows > 0) & ~np.eye(len(rows), dtype=bool)
     lam = rates[left]
     dwells = (lam * stats.time[left] - stats.log_time[left] - stats.exits[left] * (np.log(lam) + 1.0)).sum()
-    running = (stats.run_state >= 0) & prices.running
-    z = np.maximum(rates[stats.run_state[running]] * stats.run_time[running], 1.0)
-    run_weights = np.broadcast_to(stats.weights[:, None], running.shape)[running]
-    still = (run_weights * (z - np.log(z) - 1.0)).sum()
+    still = stats.running_cost(rates) if prices.running else 0.0
     if params.effects is not None and params.effects.coefs.any():
         dwells, still = stats.exposure.costs(rates, params.effects.of_states(), prices.running)
     # a rate without any dwell and without prior is not part of the objective

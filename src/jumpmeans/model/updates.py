@@ -31,6 +31,8 @@ def exact_rate(exits: float, time: float, run_times: Floats, run_weights: Floats
 
 def exact_rates(stats: Stats, prices: Prices, leavable: NDArray[np.bool_]) -> Floats:
     """(M,) exact rates; 0 for states that cannot be left."""
+    if stats.is_apart and prices.running:
+        return np.where(leavable, rates_apart(stats, prices), 0.0)
     rates = np.zeros(len(stats.exits))
     if not prices.running:
         stats = stats._replace(run_state=np.full_like(stats.run_state, -1))
@@ -41,6 +43,24 @@ def exact_rates(stats: Stats, prices: Prices, leavable: NDArray[np.bool_]) -> Fl
             stats.exits[m], stats.time[m], stats.run_time[own], run_weights[own],
             prices.prior_count, prices.prior_time,
         )  # fmt: skip
+    return rates
+
+
+def rates_apart(stats: Stats, prices: Prices) -> Floats:
+    """The same from sums over the running dwells alone, of all states at once.
+
+    The derivative is convex and piecewise linear, so Newton's steps from beyond all breaks fall to its root and end
+    there. Each needs the sums over the dwells that have outlasted their mean.
+    """
+    rates = np.full(len(stats.exits), np.inf)
+    for _ in range(MOST_STEPS):
+        number, time, _ = stats.outlasted(rates)
+        total = prices.prior_time + stats.time + time
+        better = np.where(total > 0, prices.prior_count + stats.exits + number, 0.0) / np.where(total > 0, total, 1.0)
+        ended = np.all(better >= rates)
+        rates = better
+        if ended:
+            break
     return rates
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
 
 
-def cut_bounds(offsets: Ints) -> list[int]:
+def cut_bounds(offsets: Ints, least: int = LEAST_ROWS) -> list[int]:
     """Edges of blocks, as numbers of sequences, for sequences with the rows between offsets (S + 1,)."""
     n = int(offsets[-1])
-    size = int(np.clip(n // BLOCKS, LEAST_ROWS, MOST_ROWS))
+    size = int(np.clip(n // BLOCKS, least, MOST_ROWS))
     edges = np.searchsorted(offsets, np.arange(0, n, size))
     return np.unique(np.append(edges, len(offsets) - 1)).tolist()
 
@@ -111,7 +111,9 @@ class Block:
 
     def cut(self) -> list[Block]:
         """The same sequences in blocks that depend on the data alone, never on who works on them."""
-        return [self.part(i, j) for i, j in pairwise(cut_bounds(self.offsets))]
+        # what gaps of equal rates and length share is worked out once in each block: fewer of them, where rates depend
+        least = LEAST_ROWS if self.z is None else MOST_ROWS
+        return [self.part(i, j) for i, j in pairwise(cut_bounds(self.offsets, least))]
 
     @classmethod
     def joined(cls, parts: list[Block]) -> Block:

@@ -27,7 +27,8 @@ class Held(Protocol):
         state : handle
             What the pass keeps beside each block. It stays where the block is: `fetch` brings it here.
         results : list
-            Result of every block, in their order.
+            Result of every block, in their order. Of a pass of its own, an engine may give that of all blocks as one,
+            as if they were a single block.
         """
 
     def fetch(self, state: Any) -> list[Any]:
