@@ -109,6 +109,20 @@ def test_missing_costs_nothing(name):
     assert column.total(blank) == 0.0
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_density_under_one_state_each(name, rng):
+    # planted: a symbol read in the state before; a reading with the spread of the state before
+    column = EXAMPLES[name].column
+    x = column.sample(np.arange(60) % 3, rng)
+    x[::7] = np.nan
+    states = rng.integers(3, size=60)
+    every = np.arange(60)
+    np.testing.assert_array_equal(column.own_unit_log_density(x, states), column.unit_log_density(x)[every, states])
+    both = Record([column, Gaussian([0.0, 1.0, 2.0], [0.3, 0.5, 0.7])])
+    rows = np.column_stack([x, rng.normal(size=60)])
+    np.testing.assert_array_equal(both.own_log_density(rows, states), both.log_density(rows)[every, states])
+
+
 def test_columns_add_up_with_their_weights(rng):
     record = Record([Gaussian([0.0, 5.0]), Poisson([1.0, 4.0]), Direct(["a", "b"])])
     x = np.column_stack([rng.normal(size=6), rng.poisson(2.0, 6), [0, 1, 0, np.nan, 1, 1]]).astype(float)

@@ -22,7 +22,7 @@ from jumpmeans.engines import Threads
 from jumpmeans.kernels.uniformization import events_at_rows, sample_block
 from jumpmeans.model.constraints import Constraints
 from jumpmeans.passes import Block, Dwells, Sequences
-from jumpmeans.passes.draw import Paths
+from jumpmeans.passes.draw import Numbers, Paths
 
 ENGINE = Threads(1)
 
@@ -223,7 +223,7 @@ def geweke(prior, n, seed):
         process, block = prior_draw(priors, rng)
         x = draw_values(process, describe(block)[2], rng)
         independent.append(functions(process, block, x))
-    chain = Chain(None, None, process, [Paths(block, rng.spawn(1)[0])], rng)
+    chain = Chain(None, None, process, [Paths(block, Numbers.of(rng.spawn(1)[0]))], rng)
     successive = []
     for _ in range(n):
         chain.sequences, chain.x = Sequences.hold(ENGINE, dataclasses.replace(laid_out, x=x)), x

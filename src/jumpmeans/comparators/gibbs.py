@@ -314,9 +314,7 @@ def log_joint(paths: Drawn, process: Process, x: Floats) -> float:
     rates = process.rates[:, None] * process.transition_probs
     used = paths.jumps > 0
     started = paths.first > 0
-    seen = (
-        process.emission.log_density(x)[np.arange(len(x)), paths.row_states].sum() if process.emission.n_free else 0.0
-    )
+    seen = process.emission.own_log_density(x, paths.row_states).sum() if process.emission.n_free else 0.0
     return float(
         (paths.jumps[used] * np.log(rates[used])).sum()
         - process.rates @ paths.time

@@ -132,9 +132,11 @@ class Categorical(LabelColumn):
     def misfit(self, other: Self) -> Floats:
         return np.asarray(np.nansum(np.abs(self._fixed_table()[:, None] - other.probs[None]), axis=2))
 
-    def one_symbol_each(self) -> Self:
+    def one_symbol_each(self) -> Self | None:
         """Each state mostly shows one symbol: that of its place, as near as the fixed entries allow."""
         M, N = self.probs.shape
+        if M != N:
+            return None
         barred = self._fixed_table() == 0.0
         states, symbols = linear_sum_assignment(np.where(barred, M + N, np.abs(np.arange(M)[:, None] - np.arange(N))))
         table = np.full((M, N), (1.0 - OWN_SYMBOL) / N)
@@ -233,6 +235,9 @@ class Categorical(LabelColumn):
     def unit_log_density(self, x: Floats) -> Floats:
         return (-self._table())[with_missing(x, len(self.symbols))]
 
+    def own_unit_log_density(self, x: Floats, states: Ints) -> Floats:
+        return np.asarray(-self._table()[with_missing(x, len(self.symbols)), states])
+
     def parts(self, stats: SymbolCounts) -> list[Part]:
         if self.fixed is None:
             weight = stats.counts.sum(axis=1, keepdims=True)
@@ -294,7 +299,7 @@ class SymbolPrior(ParticlePrior):
         return column.probs
 
     def column(self, table: Floats) -> Categorical:
-        return Categorical(table, self.symbols)
+        return Categorical.unchecked(probs=table, symbols=self.symbols, pseudo_count=0.0)
 
     def unseen(self) -> Categorical:
         N = len(self.symbols)

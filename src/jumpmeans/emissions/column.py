@@ -82,15 +82,24 @@ class Column(Fields, ABC):
         """The same emission with the entries that are fixed in another."""
         return self
 
+    def one_symbol_each(self) -> Self | None:
+        """The emission whose states mostly show one symbol each; None if there are not as many symbols as states."""
+        return None
+
     def misfit(self, other: Self) -> Floats:
         """(M, M) how far each state of another emission (columns) is from what is fixed of each of this (rows)."""
         return np.zeros((self.n_states, self.n_states))
 
+    @classmethod
+    def unchecked(cls, **fields: Any) -> Self:
+        """The emission with these fields, for parameters that are right by how they were made."""
+        new = object.__new__(cls)
+        new.__dict__.update(fields)
+        return new
+
     def _copy(self, **changes: Any) -> Self:
         """The same emission with other parameters, unchecked."""
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__, **changes)
-        return new
+        return self.unchecked(**self.__dict__ | changes)
 
     def take(self, index: Ints) -> Self:
         """The emission whose state i is state index[i] of this one: in another order, fewer, or some of them twice."""
@@ -222,6 +231,10 @@ class Column(Fields, ABC):
     def log_density(self, x: Floats) -> Floats:
         """(n, M) log-density of each value under each state; 0 where nothing was observed."""
         return self.unit_log_density(x) - (np.isfinite(x) * np.log(self.unit))[:, None]
+
+    def own_unit_log_density(self, x: Floats, states: Ints) -> Floats:
+        """(n,) log-density per `unit` of each value under one state each; 0 where nothing was observed."""
+        return np.asarray(self.unit_log_density(x)[np.arange(len(x)), states])
 
     def parts(self, stats: Any) -> list[Part]:
         """What a leap up the likelihood moves, given the expected statistics; nothing: plain EM steps are made."""

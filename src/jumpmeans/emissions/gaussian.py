@@ -96,12 +96,19 @@ class Gaussian(MeanColumn):
         return self._copy(sigma=np.maximum(own, floor))
 
     def unit_log_density(self, x: Floats) -> Floats:
-        z = (x[:, None] - self.mu) / self.sigma
+        return self._log_density(x[:, None], self.mu, self.sigma)
+
+    def own_unit_log_density(self, x: Floats, states: Ints) -> Floats:
+        return self._log_density(x, self.mu[states], self.sigma[states])
+
+    def _log_density(self, x: Floats, mu: Floats, sigma: Floats) -> Floats:
+        """Log-density per `unit` of values under means and spreads, broadcast; 0 where nothing was observed."""
+        z = (x - mu) / sigma
         out = -0.5 * z
         out *= z
-        out -= np.log(self.sigma / self.unit)
+        out -= np.log(sigma / self.unit)
         out -= HALF_LOG_2PI
-        out[np.isnan(x)] = 0.0
+        np.copyto(out, 0.0, where=np.isnan(x))
         return out
 
     def parts(self, stats: MeanStats) -> list[Part]:
@@ -179,13 +186,13 @@ class NormalPrior(ParticlePrior):
         scale = self.scale + 0.5 * squares + 0.5 * self.size * n / size * average**2
         variance = scale / rng.standard_gamma(self.shape + 0.5 * n)
         means = self.mean + n / size * average + np.sqrt(variance / size) * rng.standard_normal(n_states)
-        return self.family(means, np.sqrt(variance))
+        return self.family.unchecked(mu=means, sigma=np.sqrt(variance))
 
     def table(self, column: Gaussian) -> Floats:
         return np.column_stack([column.mu, column.sigma])
 
     def column(self, table: Floats) -> Gaussian:
-        return self.family(table[:, 0], table[:, 1])
+        return self.family.unchecked(mu=table[:, 0], sigma=table[:, 1])
 
     def unseen(self) -> Gaussian:
         variance = self.scale / max(self.shape - 1.0, 0.5) * (1.0 + 1.0 / self.size)
@@ -255,12 +262,12 @@ class Lognormal(Gaussian):
     def unit(self) -> float:
         return power_of_two(float(np.exp(np.clip(self.mu.mean(), -HIGHEST_LOG, HIGHEST_LOG))))
 
-    def unit_log_density(self, x: Floats) -> Floats:
+    def _log_density(self, x: Floats, mu: Floats, sigma: Floats) -> Floats:
         # dx = x d ln x
-        z = (x[:, None] - self.mu) / self.sigma
-        jacobian = np.log(self.unit) - x[:, None]
-        out = -0.5 * z * z - np.log(self.sigma) - HALF_LOG_2PI + jacobian
-        out[np.isnan(x)] = 0.0
+        z = (x - mu) / sigma
+        jacobian = np.log(self.unit) - x
+        out = -0.5 * z * z - np.log(sigma) - HALF_LOG_2PI + jacobian
+        np.copyto(out, 0.0, where=np.isnan(x))
         return out
 
     def level_toll(self, means: Floats, variances: Floats) -> Floats:

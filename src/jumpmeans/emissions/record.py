@@ -247,6 +247,13 @@ class Record(Fields):
         """(n, M) log-density of each row under each state."""
         return self.unit_log_density(x) - self.log_units(x)[:, None]
 
+    def own_log_density(self, x: Floats, states: Ints) -> Floats:
+        """(n,) log-density of each row under one state each."""
+        own = np.zeros(len(x))
+        for d, column in enumerate(self.columns):
+            own += column.own_unit_log_density(x[:, d], states)
+        return own - self.log_units(x)
+
     def stats(self, x: Floats, states: Ints, weights: Floats) -> tuple[Any, ...]:
         """Statistics of each column for rows assigned to states."""
         return tuple(column.stats(x[:, d], states, weights) for d, column in enumerate(self.columns))

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ..arrays import AnyArray, Floats, totals, weighted_median, weighted_quantile
 from ..data.panel import Panel
-from ..emissions import Categorical, Record
+from ..emissions import Record
 from ..kernels.smoothing import smooth_rows
 from ..model.constraints import split
 from ..model.effects import Effects
@@ -92,10 +92,8 @@ def marked_emission(blank: Record, x: Floats, panel: Panel, init: str, rng: np.r
 
 def misclassified(blank: Record) -> Record | None:
     """First emission where all that is seen is a symbol for each state, shown in error by some; None if it is not."""
-    column = blank.columns[0]
-    if len(blank.columns) > 1 or not isinstance(column, Categorical) or len(column.symbols) != blank.n_states:
-        return None
-    return Record([column.one_symbol_each()])
+    first = blank.columns[0].one_symbol_each() if len(blank.columns) == 1 else None
+    return None if first is None else Record([first])
 
 
 def matched_emission(blank: Record, found: Record) -> Record:

@@ -13,14 +13,14 @@ Both take M² a gap. Over a barred gap the time goes to the states at its beginn
 one more term of R, p bᵀ off the diagonal with p the probabilities just before it: R_ij times q_ij then counts it.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
-from ..jit import JIT
+from ..jit import JIT, LEAF
 from ..kinds import HELD, SNAPSHOT
 from .forward_backward import (
     FINE,
@@ -47,7 +47,7 @@ LARGEST_B = 1e5
 LONGEST = 1e5
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _divided_difference(ek, el, dk, inverse, t):
     """(e^{λk t} - e^{λl t}) / (λk - λl) with dk = λk - λl; by its series where the two nearly agree."""
     z = dk * t
@@ -63,7 +63,7 @@ def _divided_difference(ek, el, dk, inverse, t):
     return el * t * series
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _real_divided_difference(ek, el, dk, inverse, t):
     """The same for two real eigenvalues."""
     z = dk * t
@@ -72,7 +72,7 @@ def _real_divided_difference(ek, el, dk, inverse, t):
     return el * np.expm1(z) * inverse if z != 0.0 else el * t
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def add_by_eigen(a, b, t, weight, eigenvalues, V, inverse_V, differences, inverses, S, x, y, e):
     """Add a gap to S (M, M) complex, OUT, in the eigenbasis.
 
@@ -123,14 +123,20 @@ def add_by_eigen(a, b, t, weight, eigenvalues, V, inverse_V, differences, invers
                     S[k, l] += first * complex(y[l - 1], -y[l]) * quotient
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
+def _copy(x, out):
+    for s in range(x.shape[0]):
+        out[s] = x[s]
+
+
+@njit(inline="always", **LEAF)
 def _add_product(x, y, out):
     for i in range(x.shape[0]):
         for j in range(y.shape[0]):
             out[i, j] += x[i] * y[j]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
     """Add the products of the pieces of a gap, OUT, and carry b across it: back (M,) OUT.
 
@@ -151,13 +157,13 @@ def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
     x = rate * t * FINE
     low, digits, r = in_digits(rate * t, n_digits)
     top = low
-    left[low] = left[0]
+    _copy(left[0], left[low])
     while digits >> (4 * (top - low)) > 0:
         d = (digits >> (4 * (top - low))) & (RADIX - 1)
         if d > 0:
             _multiply(left[top], table[0, top, d - 1], left[top + 1])
         else:
-            left[top + 1] = left[top]
+            _copy(left[top], left[top + 1])
         top += 1
     if r > 0.0:
         chance = r * np.exp(-r)
@@ -186,7 +192,7 @@ def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
                     R[i, j] += rest * left[top, i] * back[j]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def add_landing(a, b, t, weight, kind, lam, rate, B, table, R, before, work):
     """Add the jump at a pinned row, t after probabilities a, to R (M, M), OUT; b (M,) IN, OUT: taken to just before it.
 
@@ -228,7 +234,7 @@ def integrate_digits(rate, B, table, C, D, R):
             D[n - 1] += B[1] @ D[n]
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def informative_rows(tau, kinds, end, log_density, cover, rows):
     """Rows that say something (OUT), where barred gaps begin, and those that keep gaps in `cover`; returns how many."""
     L, M = log_density.shape
@@ -277,35 +283,44 @@ def expect_block(
     return where
 
 
-@njit(**JIT)
-def gather_block(
+class Desk(NamedTuple):
+    """Where `gather_block` works, and used again for every sequence: the rows that say something, and scratch."""
+
+    rows: Any
+    times: Any
+    density: Any
+    kinds: Any
+    filtered: Any
+    ahead: Any
+    ratio: Any
+    back: Any
+    ones: Any
+    work: Any
+    left: Any
+    x: Any
+    y: Any
+    e: Any
+
+
+@njit(**LEAF)
+def _gather(
     tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table,
     use_eigen, eigenvalues, V, inverse_V, differences, inverses,
-    posterior, log_lik, S, R, first_counts, C, D,
+    posterior, log_lik, S, R, first_counts, C, D, desk, where,
 ):  # fmt: skip
-    """As `expect_block`, with the gaps that go by digits in C and D (OUT; see `add_by_digits`): where, and if any."""
+    """As `gather_block`, at a desk; where (2,) OUT. Returns whether any gap went by digits."""
     M = pi.shape[0]
     n_digits = table.shape[1]
-    room = 1
-    for i in range(offsets.shape[0] - 1):
-        room = max(room, offsets[i + 1] - offsets[i])
-    rows = np.empty(room, np.int64)
-    times, density, kept_kinds = np.empty(room), np.empty((room, M)), np.empty(room, np.int8)
-    filtered, ahead = np.empty((room, M)), np.empty((room, M))
-    ratio, back, ones = np.empty(M), np.empty(M), np.ones(M)
-    work, left = np.empty((2, M)), np.empty((n_digits + 1, M))
-    x, y, e = np.empty(M), np.empty(M), np.empty(M, np.complex128)
+    rows, times, density, kept_kinds, filtered, ahead, ratio, back, ones, work, left, x, y, e = desk
     any_digits = False
     cover = largest_gap(n_digits) / FINE / rate if rate > 0.0 else np.inf
-    where = np.full(2, -1, np.int64)
-    posterior[:] = 0.0
     for i in range(offsets.shape[0] - 1):
         first, last = offsets[i], offsets[i + 1]
         w = weights[i]
         n = informative_rows(tau[first:last], kinds[first:last], ends[i], log_density[first:last], cover, rows)
         for k in range(n):
             times[k] = tau[first + rows[k]]
-            density[k] = log_density[first + rows[k]]
+            _copy(log_density[first + rows[k]], density[k])
             kept_kinds[k] = kinds[first + rows[k]]
         log_lik[i], died = filter_sequence(
             times[:n], kept_kinds[:n], density[:n], pi, lam, rate, B, table, filtered, ahead, work
@@ -313,7 +328,7 @@ def gather_block(
         if died >= 0:
             where[0] = i
             where[1] = rows[died]
-            return where, any_digits
+            return any_digits
         # backwards over the gaps: k is the row behind the gap, n the end of the window
         for k in range(n, -1, -1):
             begin = times[k - 1] if k > 0 else 0.0
@@ -332,11 +347,13 @@ def gather_block(
                 for s in range(M):
                     ratio[s] /= norm
                     largest = max(largest, ratio[s])
-                posterior[first + rows[k]] = filtered[k]
+                _copy(filtered[k], posterior[first + rows[k]])
                 kind = kept_kinds[k]
                 if is_pinned(kind):
                     add_landing(a, ratio, t, w, kind, lam, rate, B, table, R, back, work)
-                    largest = ratio.max()
+                    largest = 0.0
+                    for s in range(M):
+                        largest = max(largest, ratio[s])
             if is_barred(kind):
                 hold(b, t, lam, a, back)
             elif t > 0.0:
@@ -350,11 +367,11 @@ def gather_block(
                 for s in range(M):
                     possible += a[s] > 0.0
                 if k == n or possible == 1:  # the future changes nothing
-                    back[:] = 1.0
+                    _copy(ones, back)
                 elif by_eigen:
                     carry(b, t, rate, B, table, 1, back, work)
             else:
-                back[:] = b
+                _copy(b, back)
             norm = 0.0
             for s in range(M):
                 back[s] *= a[s]
@@ -367,4 +384,30 @@ def gather_block(
                     filtered[k - 1, s] = before
                 else:
                     first_counts[s] += w * back[s] / norm
+    return any_digits
+
+
+@njit(**JIT)
+def gather_block(
+    tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table,
+    use_eigen, eigenvalues, V, inverse_V, differences, inverses,
+    posterior, log_lik, S, R, first_counts, C, D,
+):  # fmt: skip
+    """As `expect_block`, with the gaps that go by digits in C and D (OUT; see `add_by_digits`): where, and if any."""
+    M = pi.shape[0]
+    room = 1
+    for i in range(offsets.shape[0] - 1):
+        room = max(room, offsets[i + 1] - offsets[i])
+    desk = Desk(
+        np.empty(room, np.int64), np.empty(room), np.empty((room, M)), np.empty(room, np.int8),
+        np.empty((room, M)), np.empty((room, M)), np.empty(M), np.empty(M), np.ones(M),
+        np.empty((2, M)), np.empty((table.shape[1] + 1, M)), np.empty(M), np.empty(M), np.empty(M, np.complex128),
+    )  # fmt: skip
+    where = np.full(2, -1, np.int64)
+    posterior[:] = 0.0
+    any_digits = _gather(
+        tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table,
+        use_eigen, eigenvalues, V, inverse_V, differences, inverses,
+        posterior, log_lik, S, R, first_counts, C, D, desk, where,
+    )  # fmt: skip
     return where, any_digits

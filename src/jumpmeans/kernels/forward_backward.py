@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from ..arrays import Floats
-from ..jit import JIT
+from ..jit import JIT, LEAF
 from ..kinds import ENTRY, HELD, TRANSITION
 
 RADIX = 16
@@ -105,7 +105,7 @@ def _normalised(A):
     return A / np.cumsum(A, axis=1)[:, -1:]
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _multiply(v, A, out):
     M = v.shape[0]
     for r in range(M):
@@ -117,13 +117,13 @@ def _multiply(v, A, out):
                 out[r] += x * A[s, r]
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def largest_gap(n_digits):
     """The longest gap that so many digits hold, in units of 1/(4096 Λ)."""
     return np.nextafter(float(RADIX) ** n_digits, 0.0)
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def in_digits(z, n_digits):
     """Λt = z as the place of its lowest digit, the digits from there on, and what is left over below 1/4096."""
     x = min(z * FINE, largest_gap(n_digits))
@@ -135,7 +135,7 @@ def in_digits(z, n_digits):
     return k, np.int64(whole), (x - whole) / FINE
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def carry(v, t, rate, B, table, side, out, work):
     """Out = v e^{Qt} (side 0) or e^{Qt} v (side 1); work : (2, M) scratch."""
     M = v.shape[0]
@@ -171,19 +171,19 @@ def carry(v, t, rate, B, table, side, out, work):
                 break
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def is_barred(kind):
     """Whether the state holds over the gap before such a row."""
     return kind == TRANSITION or kind == HELD
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def is_pinned(kind):
     """Whether such a row is where a jump must lie, or may."""
     return kind == TRANSITION or kind == ENTRY
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def hold(v, t, lam, possible, out):
     """V weighed by the chances to hold over a gap t, (M,) OUT.
 
@@ -199,7 +199,7 @@ def hold(v, t, lam, possible, out):
     return -least * t if least < np.inf else 0.0
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def land(v, kind, rate, B, side, work):
     """Take v (M,), in place, from just before a pinned row to just after it (side 0), or the future's word back (1)."""
     M = v.shape[0]
@@ -215,7 +215,7 @@ def land(v, kind, rate, B, side, work):
                     v[s] += before[r] * (rate * B[side, r, s])
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def arrive(v, t, kind, lam, rate, B, table, out, work):
     """State probabilities v brought to a row t later, OUT; returns the logarithm of what is left out of them."""
     shift = 0.0
@@ -228,7 +228,7 @@ def arrive(v, t, kind, lam, rate, B, table, out, work):
     return shift
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def look_back(v, t, kind, possible, lam, rate, B, table, out, work):
     """What the future says of each state at a row, v, brought back over the gap t before it, OUT, up to a factor.
 
@@ -242,7 +242,7 @@ def look_back(v, t, kind, possible, lam, rate, B, table, out, work):
         carry(v, t, rate, B, table, 1, out, work)
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def absorb(a, log_density, out):
     """State probabilities a (M,) given the row itself, OUT; returns its log-likelihood, -inf if it cannot be."""
     M = a.shape[0]
@@ -266,7 +266,7 @@ def absorb(a, log_density, out):
     return top + np.log(norm)
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def filter_sequence(tau, kinds, log_density, pi, lam, rate, B, table, filtered, ahead, work):
     """Forward pass over one sequence.
 
@@ -286,7 +286,7 @@ def filter_sequence(tau, kinds, log_density, pi, lam, rate, B, table, filtered, 
     return total, -1
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def future_ratio(posterior, ahead, ratio):
     """Posterior over prediction of a row, (M,) OUT: what the future says of a state, up to a common factor.
 
@@ -301,7 +301,7 @@ def future_ratio(posterior, ahead, ratio):
         ratio[s] = posterior[s] * (least / ahead[s]) if posterior[s] > 0.0 else 0.0
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def smooth_sequence(tau, kinds, posterior, ahead, lam, rate, B, table, ratio, back, work):
     """Backward pass over one sequence: posterior (L, M) IN: filtered probabilities; OUT: given all rows."""
     M = posterior.shape[1]

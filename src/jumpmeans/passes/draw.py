@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,11 +29,41 @@ class Unseeded(np.random.SeedSequence):
 UNSEEDED = Unseeded()
 
 
+class Generators(local):
+    """One generator of each kind in each thread: to make one, and to hand a new one to a kernel, is dear."""
+
+    def __init__(self) -> None:
+        self.of: dict[type[np.random.BitGenerator], np.random.Generator] = {}
+
+
+GENERATORS = Generators()
+
+
+class Numbers(NamedTuple):
+    """Random numbers to come: the kind of generator, and where it stands."""
+
+    kind: type[np.random.BitGenerator]
+    state: Any
+
+    @classmethod
+    def of(cls, rng: np.random.Generator) -> Numbers:
+        """Those that a generator would give next."""
+        return cls(type(rng.bit_generator), rng.bit_generator.state)
+
+    def generator(self) -> np.random.Generator:
+        """A generator of them, until this thread asks for the next one."""
+        rng = GENERATORS.of.get(self.kind)
+        if rng is None:
+            rng = GENERATORS.of[self.kind] = np.random.Generator(self.kind(UNSEEDED))
+        rng.bit_generator.state = self.state
+        return rng
+
+
 class Paths(NamedTuple):
     """Current paths of a block, and the random numbers that its next ones are drawn with."""
 
     dwells: Dwells
-    rng: np.random.Generator
+    numbers: Numbers
 
 
 class Law(NamedTuple):
@@ -78,14 +109,7 @@ def begin(block: Block, rng: np.random.Generator, jumps: int) -> tuple[Paths, No
     """Possible jumps at the rows, and between them where one jump is not enough; states not drawn yet."""
     offsets, starts = events_at_rows(block.tau, block.row_kinds, block.offsets, jumps)
     blank = np.zeros(len(starts), np.int32)
-    return Paths(Dwells(offsets, blank, starts, blank), rng), None
-
-
-def copied(rng: np.random.Generator) -> np.random.Generator:
-    """The same random numbers again: drawing changes a generator, and a pass changes nothing that it is given."""
-    bits = type(rng.bit_generator)(UNSEEDED)
-    bits.state = rng.bit_generator.state
-    return np.random.Generator(bits)
+    return Paths(Dwells(offsets, blank, starts, blank), Numbers.of(rng)), None
 
 
 def draw(block: Block, paths: Paths, law: Law, fresh: bool) -> tuple[Paths, Drawn]:
@@ -97,7 +121,7 @@ def draw(block: Block, paths: Paths, law: Law, fresh: bool) -> tuple[Paths, Draw
     lik = np.exp(log_density - np.maximum(log_density.max(axis=1, keepdims=True), LEAST))
     row_states = np.zeros(len(block.tau), np.int64)
     jumps, time, first = np.zeros((M, M)), np.zeros(M), np.zeros(M)
-    old, rng = paths.dwells, copied(paths.rng)
+    old, rng = paths.dwells, paths.numbers.generator()
     *dwells, where = sample_block(
         block.tau, block.row_kinds, block.tells, block.offsets, block.ends, lik, process.initial_probs,
         process.rates, law.steps, 0.0 if fresh else law.rate,
@@ -106,4 +130,4 @@ def draw(block: Block, paths: Paths, law: Law, fresh: bool) -> tuple[Paths, Draw
     )  # fmt: skip
     if where[0] >= 0:
         raise block.no_path(where[0], where[1], -log_density)
-    return Paths(Dwells(*dwells), rng), Drawn(jumps, time, first, row_states)
+    return Paths(Dwells(*dwells), Numbers.of(rng)), Drawn(jumps, time, first, row_states)
