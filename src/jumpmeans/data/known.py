@@ -15,6 +15,7 @@ from .columns import read_column, read_values
 
 if TYPE_CHECKING:
     from .panel import Panel
+    from .rows import Rows
 
 Kinds = npt.NDArray[np.int8]
 
@@ -43,7 +44,7 @@ def read_kinds(column: Any) -> Kinds:
     return np.fromiter(map(known.__getitem__, items), np.int8, len(items))
 
 
-def tidy_kinds(panel: Panel) -> Kinds | None:
+def tidy_kinds(panel: Rows) -> Kinds | None:
     """Kinds of a panel, read-only: a first row with nothing before it is a snapshot; None if nothing is told by them.
 
     Blank rows at the instant of another, which were told apart by their kind before they were blanked, keep it.
@@ -150,7 +151,7 @@ def _narrower(a: Ints, b: Ints, found: list[StateSet]) -> Ints:
     return np.asarray(out)
 
 
-def allowed_states(panel: Panel, labels: AnyArray) -> Bools | None:
+def allowed_states(panel: Rows, labels: AnyArray) -> Bools | None:
     """(n, M) states of the given labels that each row can be in; None if nothing is known of any row."""
     if panel.known is None:
         return None

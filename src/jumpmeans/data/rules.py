@@ -11,7 +11,7 @@ from ..errors import PanelError
 from ..kinds import ENTRY, TRANSITION
 
 if TYPE_CHECKING:
-    from .panel import Panel
+    from .rows import Rows
 
 
 # Weights count copies: sums of more of them, times readings, would leave what floats hold.
@@ -20,7 +20,7 @@ LARGEST_WEIGHT = 1e100
 WIDEST_WEIGHTS = 1e15
 
 
-def check_panel(panel: Panel) -> None:
+def check_panel(panel: Rows) -> None:
     """Refuse a panel that breaks a rule."""
     _check_times(panel)
     _check_kinds(panel)
@@ -29,7 +29,7 @@ def check_panel(panel: Panel) -> None:
     _check_weights(panel)
 
 
-def _check_times(panel: Panel) -> None:
+def _check_times(panel: Rows) -> None:
     times = panel.times
     if not len(times):
         raise PanelError("a panel must have at least one sequence, got none.")
@@ -53,7 +53,7 @@ def _check_times(panel: Panel) -> None:
         )
 
 
-def _check_windows(panel: Panel) -> None:
+def _check_windows(panel: Rows) -> None:
     first, last = panel.times[panel.offsets[:-1]], panel.times[panel.offsets[1:] - 1]
     late = ~(panel.start_times <= first) | np.isinf(panel.start_times)
     early = ~(panel.end_times >= last) | np.isinf(panel.end_times)
@@ -77,7 +77,7 @@ def _check_windows(panel: Panel) -> None:
         )
 
 
-def _check_values(panel: Panel) -> None:
+def _check_values(panel: Rows) -> None:
     infinite = np.isinf(panel.values)
     if infinite.any():
         rows, d = np.nonzero(infinite)
@@ -87,7 +87,7 @@ def _check_values(panel: Panel) -> None:
         )
 
 
-def _check_weights(panel: Panel) -> None:
+def _check_weights(panel: Rows) -> None:
     bad = ~((panel.weights > 0) & (panel.weights <= LARGEST_WEIGHT))
     if bad.any():
         raise PanelError(
@@ -103,7 +103,7 @@ def _check_weights(panel: Panel) -> None:
         )
 
 
-def _check_kinds(panel: Panel) -> None:
+def _check_kinds(panel: Rows) -> None:
     if panel.kinds is None:
         return
     later = panel.layout.later_rows
@@ -116,7 +116,7 @@ def _check_kinds(panel: Panel) -> None:
         )
 
 
-def _not_rising(panel: Panel, x: Floats) -> Ints:
+def _not_rising(panel: Rows, x: Floats) -> Ints:
     """Rows whose entry is not above that of the row before it in the same sequence.
 
     It may equal that one where the row tells of a move at its very instant, or tells nothing.

@@ -12,6 +12,7 @@ from .deriving import pieces
 
 if TYPE_CHECKING:
     from .panel import Panel
+    from .rows import Rows
 
 # A long sequence is cut so that the sample holds at least this many, if there are.
 SAMPLED_SEQUENCES = 20
@@ -29,7 +30,7 @@ class Tally(NamedTuple):
         return math.fsum((self.weights * self.counts).tolist())
 
 
-def tally(panel: Panel, d: int | None = None) -> Tally:
+def tally(panel: Rows, d: int | None = None) -> Tally:
     """Rows with a value in column d, or in any."""
     present = panel.observed if d is None else ~np.isnan(panel.values[:, d])
     if np.all(panel.weights == panel.weights[0]):
