@@ -114,7 +114,7 @@ def check(rng, p, judge=reference.varying_decode):
 @given(seed=SEEDS)
 @settings(max_examples=15)
 def test_decoder_is_exact_where_rates_and_jump_costs_vary(infinite, forbidden, seed):
-    """Planted: overtaking by time instead of by the clock; the end's stretch by time; jump costs of the next gap."""
+    """Planted: costs of jumps of the next gap."""
     rng = np.random.default_rng(seed)
     for _ in range(BATCH):
         check(rng, problem(rng, infinite=infinite, forbidden=forbidden))
@@ -152,7 +152,7 @@ def trajectory(rng, p, share=0.7):
 @given(seed=SEEDS)
 @settings(max_examples=20)
 def test_jump_times_are_best_where_rates_vary(seed):
-    """Planted: the pace behind a jump taken for the one before it; curvature without the paces at its ends."""
+    """Planted: curvature without the paces at its ends."""
     rng = np.random.default_rng(seed)
     for _ in range(BATCH):
         p = problem(rng, L=int(rng.integers(2, 12)), M=int(rng.integers(2, 5)))

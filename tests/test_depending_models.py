@@ -39,7 +39,6 @@ def panel():
     "structure", [ALL, jm.Structure(covariates="all", breaks=[1.0, 3.0]), jm.Structure(covariates={"well": ["age"]})]
 )
 def test_decode_gives_the_trajectories_of_the_fit(panel, structure, refine):
-    """Planted: the decoder of a model without its effects; a panel that is not laid out."""
     model = jm.JumpMeans(emission="direct", structure=structure, refine=refine).fit(panel)
     again = model.decode(panel)
     np.testing.assert_array_equal(again.codes, model.trajectories_.codes)
@@ -77,7 +76,7 @@ def scaled(panel, age, time):
 
 
 def test_units_do_not_matter(panel):
-    """Ages in days, times in another unit. Planted: a step of Newton cut to a length in the units of the data."""
+    """Ages in days, times in another unit."""
     base = jm.JumpMeans(emission="direct", structure=ALL).fit(panel)
     other = jm.JumpMeans(emission="direct", structure=ALL).fit(scaled(panel, 365.25, 1 / 64))
     assert other.objective_ == pytest.approx(base.objective_, rel=1e-6)

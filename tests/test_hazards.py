@@ -86,7 +86,6 @@ CASES = [(False, False), (True, False), (False, True), (True, True)]
 
 @pytest.mark.parametrize("vary, running", CASES)
 def test_the_objective_is_that_of_the_reference(vary, running, rng):
-    """Planted: pieces of a dwell under the covariates of the next row; running dwells among the complete ones."""
     s = scene(1, vary, running=running)
     effects = s.params.effects.with_free(rng.normal(0, 0.5, 6))
     params = Params(np.array([0.3, 0.1, 0.6]), s.params.transition_probs, s.params.emission, None, effects)
@@ -121,7 +120,7 @@ def test_updates_are_the_minimum(vary, running, shared):
 @given(seed=SEEDS, vary=st.booleans(), running=st.booleans(), per_gap=st.integers(1, 2))
 @settings(max_examples=15)
 def test_j_never_rises(seed, vary, running, per_gap):
-    """A rise is a warning, and warnings are errors. Planted: clocks of the baseline rates in the decoder."""
+    """A rise is a warning, and warnings are errors. Planted: baseline rates in the decoder."""
     s = scene(seed % 1000, vary, S=12, running=running, per_gap=per_gap)
     run = descend(s.sequences, s.params, s.model, 100, 1e-10)
     totals = [cost.total for cost in run.history]
@@ -144,7 +143,7 @@ def test_every_step_lowers_j(vary):
 
 @pytest.mark.parametrize("vary", [False, True])
 def test_no_effects_change_no_bit(vary):
-    """Covariates whose effects are 0 give the trajectories of none. Planted: rows held wherever covariates change."""
+    """Covariates whose effects are 0 give the trajectories of none."""
     s = scene(3, vary)
     none = Sequences.of(Threads(1), s.panel, PROCESS.emission.encode(s.panel))
     bare = Params(s.params.rates, s.params.transition_probs, s.params.emission)
@@ -160,7 +159,6 @@ def test_no_effects_change_no_bit(vary):
 @given(seed=SEEDS, vary=st.booleans())
 @settings(max_examples=6)
 def test_units_of_covariates_do_not_matter(seed, vary):
-    """Planted: flat directions told by the curvature as it is."""
     s = scene(seed % 1000, vary, S=12)
     units = np.array([1e6, 1e-4])
     scaled = scene(seed % 1000, z=s.z * units, panel=s.panel)
@@ -207,7 +205,7 @@ def test_engines_of_any_size_give_the_same_bits():
 
 @pytest.mark.parametrize("vary", [False, True])
 def test_costs_of_jumps_that_depend_on_covariates(vary):
-    """A process with effects of moves, decoded: no path that was tried costs less. Planted: P of the baseline."""
+    """A process with effects of moves, decoded: no path that was tried costs less."""
     s = scene(8, vary, S=15)
     rng = np.random.default_rng(1)
     number = np.arange(18).reshape(2, 3, 3)

@@ -393,6 +393,19 @@ def test_levels_live_in_model_files(fitted, tmp_path):
     np.testing.assert_array_equal(again.offsets_["offset"], model.offsets_["offset"])
 
 
+def test_people_can_be_simulated():
+    """The levels come last: without them, the same panel to the bit."""
+    flat, truth = jm.simulate(PROCESS, 2000, 3, random_state=3)
+    panel, same = jm.simulate(PROCESS, 2000, 3, offsets=5.0, random_state=3)
+    np.testing.assert_array_equal(truth.start_times, same.start_times)
+    b = (panel.values - flat.values).reshape(2000, 3)
+    np.testing.assert_allclose(b, b[:, :1] * np.ones(3), atol=1e-12)
+    assert b[:, 0].std() == pytest.approx(5.0, rel=0.06)
+    direct = jm.Process([1.0, 1.0], [[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match="offsets must be 0 for columns other than gaussian and lognormal, got one"):
+        jm.simulate(direct, 3, 3, offsets=1.0)
+
+
 def test_several_columns():
     """A column with levels beside one without."""
     panel, truth, b = people(13, S=15, L=20)

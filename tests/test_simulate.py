@@ -144,7 +144,8 @@ def depending(breaks=False):
 
 def test_states_under_covariates_that_change():
     """Shares of the states at the looks are products of exponentials of the rates of each gap; the second gap is cut at
-    the break. Planted: the rates of the look to come; breaks left out; what is left of a draw drawn again, not kept."""
+    the break.
+    """
     S = 20_000
     for process, second in ((depending(), {"sex": ["F", "M", "F"]}), (depending(breaks=True), {})):
         given = {"dose": np.tile([0.0, 1.5, 0.5], (S, 1))}

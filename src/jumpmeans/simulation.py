@@ -15,7 +15,7 @@ from .data.panel import Panel
 from .data.trajectories import Trajectories
 from .drawing import Stretches, draw_stretches, read_given
 from .model.process import Process
-from .options import count, number
+from .options import count, listed, number, price
 
 # Jumps to be expected at most: in all sequences, since they fill the memory, and in one, since each is a step.
 MOST_JUMPS, MOST_JUMPS_EACH = 5e8, 1e6
@@ -23,7 +23,7 @@ MOST_JUMPS, MOST_JUMPS_EACH = 5e8, 1e6
 
 def simulate(
     process: Process, n_sequences: int = 500, n_observations: int = 20, *, gaps: Any = "exponential",
-    mean_gap: float = 1.0, exact: Any = None, covariates: Any = None, random_state: Any = 0,
+    mean_gap: float = 1.0, exact: Any = None, covariates: Any = None, offsets: Any = 0.0, random_state: Any = 0,
 ) -> tuple[Panel, Trajectories]:  # fmt: skip
     """Draw trajectories of a process and look at them at irregular times.
 
@@ -41,6 +41,9 @@ def simulate(
         the looks, and with its state known where the emission hides it. Or all moves are: every one has a row, and all
         rows are of kind "transition". Either way a sequence ends when it enters, for all to see, a state that cannot
         be left.
+    offsets : float or list of float
+        Standard deviation, in each column, of what is added to all readings of a sequence (to their logarithms where
+        the emission is lognormal): people who differ in level.
     covariates : {name: values}, frame or function, optional
         What the rates of a process with effects depend on: of each covariate a number or label for all, one for each
         sequence (S,), or one for each look (S, L), which holds until the next; or a frame with a row for each sequence;
@@ -104,7 +107,10 @@ def simulate(
     codes = np.array([code[label] for label in row_states.tolist()], dtype=np.int64)
     if timed.any() and not every and not process.emission.is_direct:
         told["true_states"] = [state if known else None for state, known in zip(row_states, at_move, strict=True)]
+    spreads = _level_spreads(offsets, process)
     drawn = process.emission.sample(codes, rng)
+    if spreads.any():
+        drawn = drawn + (spreads * rng.standard_normal((S, len(spreads))))[ids]
     bad = np.flatnonzero(~np.isfinite(drawn).all(axis=1))
     if len(bad):
         raise ValueError(
@@ -114,6 +120,20 @@ def simulate(
     values = process.emission.named(drawn)
     table = values[0] if len(values) == 1 else np.column_stack([v.astype(object) for v in values])
     return Panel.from_arrays(rows, table, ids, **told), truth
+
+
+def _level_spreads(offsets: Any, process: Process) -> Floats:
+    """(D,) standard deviation of the levels of people in each column."""
+    columns = process.emission.columns
+    rule = price() | listed(price(), "a list of them, one for each column", len(columns), len(columns))
+    rule.check("offsets", offsets)
+    spreads = np.array(np.broadcast_to(np.asarray(offsets, dtype=np.float64), len(columns)))
+    odd = [
+        column.name for column, sd in zip(columns, spreads.tolist(), strict=True) if sd > 0 and not column.has_levels
+    ]
+    if odd:
+        raise ValueError(f"offsets must be 0 for columns other than gaussian and lognormal, got one for {odd[0]!r}.")
+    return spreads
 
 
 def _timed_states(exact: Any, process: Process) -> Bools:

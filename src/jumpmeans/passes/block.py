@@ -199,6 +199,11 @@ class Block:
         return turns
 
     @cached_property
+    def turning(self) -> Bools:
+        """(K,) whether a covariate changes within any sequence."""
+        return np.asarray(self.turns.any(axis=0))
+
+    @cached_property
     def patterns(self) -> tuple[Floats, Ints]:
         """Distinct rows (Z, K) of the covariates, and which of them each row (n,) has."""
         z = self.z

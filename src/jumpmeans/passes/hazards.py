@@ -39,13 +39,15 @@ class Hazards(NamedTuple):
         felt = np.zeros(0, dtype=bool) if effects is None or z is None else effects.coefs.any(axis=(1, 2))
         if effects is None or z is None or not felt.any():
             return cls(params.rates[None], costs[None], None, block.holds)
+        if not block.turning[felt].any():
+            pace, chain = paces(effects, params, z[block.offsets[:-1]])
+            jumps = costs[None] if chain is None else jump_costs(chain, weight)
+            return cls(params.rates * pace, jumps, None, block.holds)
         turns: Bools = np.asarray(block.turns[:, felt].any(axis=1))
         new = turns.copy()
         new[block.offsets[:-1]] = True
         pace, chain = paces(effects, params, z[new])
         jumps = costs[None] if chain is None else jump_costs(chain, weight)
-        if not turns.any():
-            return cls(params.rates * pace, jumps, None, block.holds)
         place = np.cumsum(new) - 1  # equal rows have equal bits
         return cls(
             params.rates[None], jumps if chain is None else jumps[place], pace[place], block.holds | turns
@@ -76,7 +78,7 @@ def exposure_of(block: Block, dwells: Dwells, n_states: int, first_running: bool
     """Dwells of a block by the covariates that they were spent under."""
     z, pattern = block.patterns
     n = len(dwells.states)
-    most = n + int(np.count_nonzero(block.turns.any(axis=1)))
+    most = n + (int(np.count_nonzero(block.turns.any(axis=1))) if block.turning.any() else 0)
     exits, time, log_time = np.zeros((3, len(z), n_states))
     long_state, long_weight, running = np.empty(n, np.int64), np.empty(n), np.empty(n, np.bool_)
     offsets, piece_pattern, piece_time = np.zeros(n + 1, np.int64), np.empty(most, np.int64), np.empty(most)
