@@ -219,7 +219,7 @@ def test_bad_input_ends_with_a_line_and_a_code(run):
         ("fit", "v.csv", "--absorbing", "sever"): (2, "there is no state 'sever' (did you mean 'severe'?)"),
         ("fit", "v.csv", "--option", "tol"): (2, "--option must be NAME=VALUE"),
         ("fit", "v.csv", "--option", "tool=3"): (2, "--option must name options of JumpMeans, got 'tool'"),
-        ("fit", "v.csv", "--option", "tol=-1"): (2, "tol must be a finite number >= 0, got -1"),
+        ("fit", "v.csv", "--option", "tol=-1"): (2, "tol must be 'auto' or a finite number >= 0, got -1"),
         ("fit", "v.csv", "--hold-out", "2", "--option", "refine=1"): (2, "fraction must lie strictly between 0 and 1"),
         ("fit", "v.csv", "--frobnicate"): (2, "No such option"),
         ("decode", "v.csv", "v.csv"): (4, "must be a model file"),

@@ -218,7 +218,7 @@ def plain_objective(panel, x, dwells, params, prices, running):
 def prices_of(model, panel):
     """The prices of the objective that a model was fitted with."""
     blank = states_and_emission(panel, model.emission, model.n_states, model.states, model.pseudo_count)[1]
-    return model._prices(panel, blank, blank.encode(panel))
+    return model._prices(panel, blank)
 
 
 @pytest.mark.parametrize("family", ALL)

@@ -115,9 +115,9 @@ def test_states_are_in_the_order_of_the_process(family, seeds, monkeypatch):
     """Caught: states sorted by the means of J alone, so that those of the process read 29, 25, 34."""
     crossed, right, ends = 0, jump_model.close, []
 
-    def spy(sequences, run, *rest):
+    def spy(sequences, sample, run, *rest):
         nonlocal crossed
-        end = right(sequences, run, *rest)
+        end = right(sequences, sample, run, *rest)
         crossed += bool(np.any(np.diff(end.process.emission.means) < 0))
         ends.append((run.params, end.process))
         return end

@@ -33,6 +33,7 @@ BEHIND = {
     "emission_prior": "emission_weight and pseudo_count",
     "states": "state_cost",
     "shared_rows": "shared_row_weight",
+    "offsets": "emission_weight and offset_sd",
 }
 
 

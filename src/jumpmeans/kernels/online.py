@@ -12,7 +12,7 @@ from numba import njit
 
 from ..jit import JIT
 from ..model.objective import complete_cost, running_cost
-from .decode import FOLD, QUEUE, make_room, place_candidates, trace_back
+from .decode import FOLD, QUEUE, make_room, place_candidates, trace_back, widen
 from .forward_backward import carry
 from .sweep import Task, decode
 
@@ -299,7 +299,11 @@ def decode_plainly(
             task.tau, task.seen, task.kinds, task.end, none_time, none_row, np.int64(0), jumps, jumps, np.bool_(False),
             room.cand_time, room.cand_row,
         )  # fmt: skip
-        if decode(task, np.bool_(False), n, room) == np.inf:
+        value = decode(task, np.bool_(False), n, room)
+        while value == -np.inf:
+            room = widen(room)
+            value = decode(task, np.bool_(False), n, room)
+        if value == np.inf:
             where[0] = i
             where[1] = room.found[2]
             return where
