@@ -242,6 +242,15 @@ class ReadOut(Pictured, ModelAnswers):
         """Refuse a model that has nothing to tell yet."""
         self._fitted()
 
+    def __getstate__(self) -> dict[str, Any]:
+        self._last_value()  # while the fitted panel is at hand
+        return super().__getstate__()
+
+    def to_fields(self) -> dict[str, Any]:
+        """Options and what was fitted."""
+        self._last_value()
+        return super().to_fields()
+
     def check_fields(self) -> None:
         """Refuse parts that do not fit together, if they come from a file."""
         require("process_" in vars(self), "a model must be fitted")
@@ -527,7 +536,7 @@ class ReadOut(Pictured, ModelAnswers):
                 name = "offset_sd" if len(people.columns) == 1 else f"offset_sd_{people.columns[d]}"
                 columns[name] = np.full(len(process.rates), people.sds[d])
         columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
-        check = vars(self).get("_last_value_")
+        check = self._last_value()
         if check is not None and not check.better:
             columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
         return columns
