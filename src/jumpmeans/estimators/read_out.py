@@ -67,7 +67,8 @@ def hold(engine: Any, panel: Any, record: Record, labels: AnyArray | None = None
 @contextmanager
 def all_at_once(model: Fitting) -> Iterator[Fitting]:
     """A copy to be fitted, which the model becomes at the end: a fit that fails leaves a fitted model as it was."""
-    new = copy(model)
+    new = object.__new__(type(model))  # no copy by way of a pickle, which works out what is only asked for later
+    vars(new).update(vars(model))
     yield new
     vars(model).update(vars(new))
 
