@@ -16,11 +16,12 @@ from ..arrays import Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines.scanned import ScannedPanel
+from ..estimators.explained import explained
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_fitted
 from ..estimators.people import People
 from ..estimators.ratios import hazard_ratios, require_effects
-from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, explained, hold
+from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, hold
 from ..fit.advice import warn_of_looks
 from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
 from ..fit.information import observed_information

@@ -27,9 +27,10 @@ from ..model.params import Params
 from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
 from ..stored.kinds import require, require_types
+from .explained import explained
 from .last_value import check_fitted
 from .people import People
-from .read_out import Occupancy, ReadOut, all_at_once, explained, own_rows, require_constant
+from .read_out import Occupancy, ReadOut, all_at_once, own_rows, require_constant
 
 weight = auto | price()
 # ζ goes with the square of the unit of its column.
