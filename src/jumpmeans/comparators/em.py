@@ -16,11 +16,12 @@ from ..arrays import Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines.scanned import ScannedPanel
+from ..estimators.explained import explained
 from ..estimators.jump_model import MOST_STATES
-from ..estimators.last_value import check_at_fit
+from ..estimators.last_value import check_fitted
 from ..estimators.people import People
 from ..estimators.ratios import hazard_ratios, require_effects
-from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, explained, hold
+from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, hold
 from ..fit.advice import warn_of_looks
 from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
 from ..fit.information import observed_information
@@ -276,7 +277,7 @@ class EM(ReadOut):
         if not isinstance(panel, ScannedPanel):
             self._seen_ = panel
         self._occupancy_ = Occupancy.of(panel, time, visits)
-        self._last_value_ = check_at_fit(self, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)
+        self._last_value_ = check_fitted(self, measured_panel(panel)) if isinstance(panel, ScannedPanel) else None
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
         if warn_if_endless(process, shortest) or warn_if_unbounded(process, z):

@@ -52,8 +52,9 @@ from ..options import Rule, check_options, choice, count, flag, instance, listed
 from ..passes import Block, Dwells, Sequences
 from ..progress import status
 from ..stored import stored
+from .explained import explained
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
-from .read_out import as_data, explained, hold
+from .read_out import as_data, hold
 
 # ξ_1 per observation. Small: that a birth is no noise is for the check to say.
 STATE_COST = 0.015

@@ -53,8 +53,9 @@ from ..options import Rule, auto, check_options, choice, count, instance, listed
 from ..passes import NoPathError, Sequences
 from ..progress import status
 from ..stored import stored
+from .explained import explained
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
-from .read_out import as_data, explained, hold, own_rows
+from .read_out import as_data, hold, own_rows
 
 # What a model of known parameters still has to be told.
 PROCESS_OPTIONS = {"transition_weight", "emission_weight", "jumps_per_gap", "search", "first_dwell", "engine"}
