@@ -387,7 +387,7 @@ def test_states_not_people_are_counted():
 
 @pytest.mark.parametrize("family", ["JumpMeans", "InfiniteJumpMeans", "EM"])
 def test_those_who_stay_in_a_state_are_not_at_another_level(family):
-    """Slow moves: the means of people are as far apart as the states are. Caught: the wide spread alone to start from."""
+    """Means of people are as far apart as the states. Caught: the wide spread alone to start from."""
     process = jm.Process(
         [0.05, 0.08, 0.05], [[0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]], emission=Gaussian([0.0, 6.0, 12.0], sds=1.0)
     )  # fmt: skip
