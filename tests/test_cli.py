@@ -287,7 +287,7 @@ def test_bad_input_ends_with_a_line_and_a_code(run):
         ("fit", "v.csv", "--option", "tol"): (2, "--option must be NAME=VALUE"),
         ("fit", "v.csv", "--option", "tool=3"): (2, "--option must name options of JumpMeans, got 'tool'"),
         ("fit", "v.csv", "--option", "tol=-1"): (2, "tol must be 'auto' or a finite number >= 0, got -1"),
-        ("fit", "v.csv", "--hold-out", "2", "--option", "refine=1"): (2, "fraction must lie strictly between 0 and 1"),
+        ("fit", "v.csv", "--hold-out", "2", "--option", "refine=1"): (2, "2.0 is not in the range 0<x<1"),
         ("fit", "v.csv", "--frobnicate"): (2, "No such option"),
         ("decode", "v.csv", "v.csv"): (4, "must be a model file"),
         ("decode", "none.jm", "v.csv"): (3, "there is no file 'none.jm'"),
@@ -436,6 +436,10 @@ def test_simulate(run, tmp_path):
     assert panel.labels().tolist() == ["=well", "ill"]
     assert run("simulate", "m.jm", "-n", "4", "--rows", "3", "--truth", "t.csv", "--out", "x.csv")[0] == 0
     assert Path("t.csv").read_text().startswith("id,state,start,end,running\n") and len(truth) == 4
+    # a table like the one that was fitted
+    Path("v.csv").write_text(visits())
+    assert run("fit", "v.csv", "--no-report", "--option", "refine=2")[0] == 0
+    assert run("simulate", "v-fit", "-n", "2", "-q")[1].startswith("patient,day,stage\n0,0.0,")
 
 
 def test_tune(run):

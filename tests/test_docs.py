@@ -56,6 +56,13 @@ def test_the_speed_at_the_bedside_is_that_of_the_committed_run():
     assert results["rows_a_second"]["update_many"] >= 200_000
 
 
+def test_what_a_million_rows_cost_is_what_was_measured():
+    results = json.loads((ROOT / "benchmarks/results/cli.json").read_text())
+    said = runpy.run_path(str(ROOT / "benchmarks/cli.py"))["markdown"](results)
+    assert block((ROOT / "docs/command-line.md").read_text(), "cli speed") == said
+    assert results["rows"] == 1_000_000 and results["report_mb"] <= 3 and results["help"]["cpu_seconds"] < 0.3
+
+
 def test_the_tour_runs():
     code = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
     names: dict = {}

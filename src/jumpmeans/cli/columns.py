@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from ..errors import first_few
+from .say import plural
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -100,7 +101,10 @@ def read_table(
         say.note(f"guessed: {guess}")
     missing = list(asked["missing"]) or None
     panel = read_panel(path, missing=missing, **columns.roles)
-    say.note(f"{panel.n_sequences} sequences, {panel.n_observations} rows, values of {', '.join(panel.columns)}")
+    say.note(
+        f"{plural(panel.n_sequences, 'sequence')}, {plural(panel.n_observations, 'row')}, "
+        f"values of {', '.join(panel.columns)}"
+    )
     return panel, columns
 
 

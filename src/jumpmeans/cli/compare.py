@@ -11,7 +11,7 @@ from . import legible
 from .columns import column_options, read_table, take_asked
 from .ending import spoken
 from .files import check_free
-from .models import _number_of_states, choose_families
+from .models import SHARE, _number_of_states, choose_families
 
 if TYPE_CHECKING:
     from .say import Say
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @column_options
 @click.option("--states", default="auto", metavar="N|auto", help="Hidden states of JumpMeans and EM.")
 @click.option("--emission", multiple=True, metavar="FAMILY", help="Family of each value column.")
-@click.option("--hold-out", default=0.25, show_default=True, help="Share of values to test on.")
+@click.option("--hold-out", type=SHARE, default=0.25, show_default=True, help="Share of values to test on.")
 @click.option("--folds", default=3, show_default=True, type=click.IntRange(1), help="How many times.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random numbers.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes to work in; all cores by default.")

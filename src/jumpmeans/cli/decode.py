@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .say import Say
 
 
-@click.command()
+@click.command(short_help="Trajectories of a table, by a fitted model.")
 @click.argument("model", type=click.Path())
 @click.argument("file", type=click.Path())
 @column_options
@@ -39,7 +39,7 @@ def decode(
         write_trajectories(target, found)
 
 
-@click.command()
+@click.command(short_help="Probabilities of the states after the last rows.")
 @click.argument("model", type=click.Path())
 @click.argument("file", type=click.Path())
 @column_options

@@ -23,7 +23,7 @@ PACKAGES = (
 )  # fmt: skip
 
 
-@click.command()
+@click.command(short_help="Versions, threads, GPU, Dask, cache of kernels.")
 @spoken
 def doctor(say: Say) -> None:
     """Versions, threads, GPU, Dask, and where compiled kernels are kept."""

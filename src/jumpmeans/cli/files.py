@@ -29,7 +29,8 @@ def check_free(paths: Iterable[Path], force: bool) -> None:
     if there and not force:
         names = ", ".join(path.name for path in there)
         raise FileExistsError(
-            f"nothing is replaced unless that is asked for, but {names} in {str(there[0].parent)!r} is there already; "
+            f"nothing is replaced unless that is asked for, but {names} in {str(there[0].parent)!r} "
+            f"{'is' if len(there) == 1 else 'are'} there already; "
             "give --force, or another --out."
         )
 

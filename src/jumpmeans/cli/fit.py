@@ -13,7 +13,8 @@ from .ending import spoken
 from .files import Clock, check_free, make_folder, peak_memory, write_csv, write_run, write_trajectories
 from .held_out import hold_out_test
 from .held_out import to_record as held_record
-from .models import make_model, model_options
+from .models import SHARE, make_model, model_options
+from .say import plural
 from .sureness import dwell_interval, to_record
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path())
 @column_options
 @model_options
-@click.option("--hold-out", type=float, help="Share of values to test on.")
+@click.option("--hold-out", type=SHARE, help="Share of values to test on, such as 0.25.")
 @click.option(
     "--refits",
     type=click.IntRange(0),
@@ -91,9 +92,8 @@ def fit(
         held_out=held_record(held), dwell_interval=to_record(sure), warnings=say.warnings, files=written,
         peak_memory_mb=peak_memory(),
     )  # fmt: skip
-    n = len(model.states_)
-    title = f"{type(model).__name__} of {Path(file).name}: {n} state{'' if n == 1 else 's'}"
-    say.table(title, legible.of_states(summary, unit))
+    heading = f"{type(model).__name__} of {Path(file).name}: {plural(len(model.states_), 'state')}"
+    say.table(heading, legible.of_states(summary, unit))
     say.tell("".join(f"Mind: {note}.\n" for note in summary.get("note", ()) if note).rstrip())
     if held is not None:
         say.tell(held.verdict)

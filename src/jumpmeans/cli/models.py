@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ..data.panel import Panel
     from .say import Say
 
+# Of what is held out.
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 # Labels that by their name are never left.
 DEATHS = ("dead", "death", "died", "deceased")
 Command = TypeVar("Command", bound=Callable[..., Any])

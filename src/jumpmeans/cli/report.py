@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .say import Say
 
 
-@click.command()
+@click.command(short_help="Write the report of a fit again.")
 @click.argument("folder", type=click.Path())
 @click.option("--data", type=click.Path(), help="The table; by default the one that the model was fitted to.")
 @column_options

@@ -34,6 +34,11 @@ def clean(text: str) -> str:
     return "".join(x if x.isprintable() or x == "\n" else x.encode("unicode_escape").decode() for x in text)
 
 
+def plural(n: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def by_options(text: str) -> str:
     """Advice for users of the library, as one follows it at the command line."""
     for pattern, options in ADVICE:

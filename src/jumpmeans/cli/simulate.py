@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .columns import fitted_columns
 from .ending import spoken
 from .files import check_free, find_model, write_csv, write_trajectories
+from .say import plural
 
 if TYPE_CHECKING:
     from .say import Say
@@ -33,13 +35,19 @@ def simulate(
     from ..simulation import simulate as draw
 
     check_free([Path(x) for x in (out, truth) if x is not None], force)
-    process = load(find_model(model)).process_
+    path = find_model(model)
+    process = load(path).process_
+    known = fitted_columns(path)
+    values = known.get("value", [])
     fastest = float(process.rates.max())
     gap = mean_gap if mean_gap is not None else (1.0 / (3.0 * fastest) if fastest > 0 else 1.0)
     panel, paths = draw(process, sequences, rows, mean_gap=gap, random_state=seed)
-    columns: dict[str, Any] = {"id": panel.ids[panel.sequence_index], "time": panel.times}
-    columns |= {name: panel.decode_values(panel.values[:, d], d) for d, name in enumerate(panel.columns)}
-    say.note(f"{sequences} sequences of {rows} rows, {gap:.4g} apart on the average")
+    # a table like the one that the model was fitted to, where that is known
+    names = values if len(values) == panel.n_columns else panel.columns
+    columns: dict[str, Any] = {known.get("id", "id"): panel.ids[panel.sequence_index]}
+    columns[known.get("time", "time")] = panel.times
+    columns |= {name: panel.decode_values(panel.values[:, d], d) for d, name in enumerate(names)}
+    say.note(f"{plural(sequences, 'sequence')} of {plural(rows, 'row')}, {gap:.4g} apart on the average")
     if say.as_json:
         say.result(columns)
     if out is not None or not say.as_json:

@@ -10,7 +10,7 @@ import click
 from .columns import column_options, read_table, take_asked
 from .ending import spoken
 from .files import Clock, check_free, make_folder, write_csv, write_run
-from .models import make_model, model_options
+from .models import SHARE, make_model, model_options
 
 if TYPE_CHECKING:
     from .say import Say
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 FILES = ("model.jm", "trials.csv", "run.json")
 
 
-@click.command()
+@click.command(short_help="Try other weights of the objective, keep the best.")
 @click.argument("file", type=click.Path())
 @column_options
 @model_options
 @click.option("--budget", default=10, show_default=True, type=click.IntRange(1), help="Settings to try.")
 @click.option("--folds", default=3, show_default=True, type=click.IntRange(1), help="Hold-outs that each is judged by.")
-@click.option("--hold-out", default=0.25, show_default=True, help="Share of values held out.")
+@click.option("--hold-out", type=SHARE, default=0.25, show_default=True, help="Share of values held out.")
 @click.option("--out", type=click.Path(), help="Folder for the best model and the table of trials.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @spoken

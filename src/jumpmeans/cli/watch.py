@@ -27,7 +27,7 @@ class Row(NamedTuple):
     values: list[Any]
 
 
-@click.command()
+@click.command(short_help="Tell each change of state as observations come.")
 @click.argument("model", type=click.Path())
 @click.option("--id", metavar="COLUMN", help="Column, or key, of ids.")
 @click.option("--time", metavar="COLUMN", help="Column, or key, of times.")
