@@ -15,6 +15,7 @@ from .bregman import MeanColumn, MeanStats
 from .column import SCALE_FLOOR, Ints, noise_scale, numeric_values, per_state, require, spreads
 from .parts import Part, Take
 from .priors import ParticlePrior
+from .single import Adder, Coder, Single, add_half_squares, add_normal, any_number, nothing_known
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -110,6 +111,16 @@ class Gaussian(MeanColumn):
         out -= HALF_LOG_2PI
         np.copyto(out, 0.0, where=np.isnan(x))
         return out
+
+    def coder(self) -> Coder:
+        return any_number
+
+    def cost_adder(self, weight: float) -> Adder:
+        return lambda x, out: add_half_squares(x, self.mu, weight, out)
+
+    def density_adder(self) -> Adder:
+        log_sigma = np.log(self.sigma / self.unit)
+        return lambda x, out: add_normal(x, self.mu, self.sigma, log_sigma, HALF_LOG_2PI, out)
 
     def parts(self, stats: MeanStats) -> list[Part]:
         variances = self.sigma**2
@@ -269,6 +280,12 @@ class Lognormal(Gaussian):
         out = -0.5 * z * z - np.log(sigma) - HALF_LOG_2PI + jacobian
         np.copyto(out, 0.0, where=np.isnan(x))
         return out
+
+    def coder(self) -> Coder:
+        return nothing_known
+
+    def density_adder(self) -> Adder:
+        return Single.density_adder(self)
 
     def level_toll(self, means: Floats, variances: Floats) -> Floats:
         return super().level_toll(means, variances) + means[:, None]  # of dx = x d ln x, b of ln x is part
