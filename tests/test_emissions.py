@@ -196,6 +196,10 @@ def test_a_median_leaves_out_what_weighs_nothing():
     assert weighted_median(np.array([1.0, 2.0, 3.0]), np.array([1.0, 0.0, 1.0])) == 2.0
     assert weighted_median(np.array([9.0, 1.0, 5.0]), np.array([0.0, 1.0, 1.0])) == 3.0
     assert weighted_median(np.array([4.0, 1.0]), np.array([1.0, 0.0])) == 4.0
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 10, 11):  # without a sort where all weights are 1: numpy's median, and that of other weights
+        x = rng.integers(0, 5, n) + rng.choice([0.0, 0.1, 1e9], n)
+        assert weighted_median(x, np.ones(n)) == np.median(x) == weighted_median(x, np.full(n, 2.0))
 
 
 @pytest.mark.parametrize("name", HIDDEN)

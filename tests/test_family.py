@@ -1,5 +1,6 @@
 """A family defined in the tests goes wherever the built-in ones go; Student and log-normal readings; fair starts."""
 
+import math
 import os
 import subprocess
 import sys
@@ -62,6 +63,64 @@ def test_it_is_fitted_by_every_model():
     best = MLTrajectory(EM(3, emission=Gamma).fit(panel).process_).fit(panel).trajectories_
     assert np.isfinite(best.log_density).all()
     assert MostCommon(emission=Gamma).fit(panel).predict_value(panel)[0] > 0
+
+
+# A form of `jumpmeans.forms`, in plain words: what a value x says of state s by a table.
+FORMS = {
+    "quadratic": lambda t, x, s: t[0, s] + t[1, s] * (x - t[2, s]) ** 2 + t[3, s] * x,
+    "table": lambda t, x, s: t[int(x), s],
+    "poisson": lambda t, x, s: (
+        t[0, s]
+        + t[1, s] * x
+        + t[2, s] * max((x * np.log(x) - x * t[4, s] if x > 0 else 0.0) - x + t[3, s], 0.0)
+        - t[5, s] * math.lgamma(x + 1.0)
+    ),
+    "exponential": lambda t, x, s: t[0, s] + t[1, s] * x / t[2, s] + t[3, s] * np.log(x / t[2, s]),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_formula_is_its_family_without_the_class(name):
+    """Caught: the sign of ln x in the density of a log-normal column, and a price that a table forgets."""
+    column, values = EXAMPLES[name].column, EXAMPLES[name].values
+    formula = column.formula()
+    if formula is None:
+        assert name in ("gamma", "student", "laplace")
+        return
+    say, M = FORMS[formula.form], column.n_states
+    costs, densities = formula.cost(0.7), formula.density()
+    cost = [[say(costs, x, s) for s in range(M)] for x in values]
+    density = [[say(densities, x, s) for s in range(M)] for x in values]
+    np.testing.assert_allclose(cost, 0.7 * column.cost(np.array(values)), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(density, column.log_density(np.array(values)), rtol=1e-12, atol=1e-12)
+    # what is summed of the rows of each state makes the statistics
+    x, states, weights = np.array(values), np.array([0, 2, 2]), np.array([1.0, 2.0, 0.5])
+    origin = np.zeros(M) if formula.origin is None else formula.origin
+    own = [
+        (np.sum(weights[states == s]), weights[states == s] @ (x[states == s] - origin[s]),
+         sum(w * say(formula.cost(1.0), y, s) for y, w in zip(x[states == s], weights[states == s], strict=True)))
+        for s in range(M)
+    ]  # fmt: skip
+    counts = np.zeros((M, formula.n_codes))
+    if formula.sums == "counts":
+        np.add.at(counts, (states, x.astype(int)), weights)
+    sums = {"mean": np.array(own).T.ravel(), "counts": counts.ravel(), "nothing": np.empty(0)}[formula.sums]
+    for got, expected in zip(
+        np.atleast_1d(column.read_sums(sums)), np.atleast_1d(column.stats(x, states, weights)), strict=True
+    ):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_subclass_does_not_inherit_the_formula():
+    """Caught: a device that works out a subclass by the formula of its base, whatever it changed."""
+
+    class Dull(Gaussian):
+        name = "dull"
+
+        def cost(self, x):
+            return 2.0 * super().cost(x)
+
+    assert Dull([0.0, 1.0]).formula() is None and Gaussian([0.0, 1.0]).formula() is not None
 
 
 def test_it_stands_beside_other_columns():

@@ -150,6 +150,14 @@ def test_records_of_mixed_columns():
         jm.JumpMeans(2, emission=["gaussian", "poisson"]).fit(panel)
 
 
+def test_distinct_values_are_counted_beyond_the_first_rows():
+    """Caught: a count of the first rows alone, which are all alike here."""
+    panel = jm.Panel.from_arrays(np.arange(60), np.r_[np.zeros(50), np.arange(10) % 3], np.zeros(60, int))
+    assert len(jm.JumpMeans(3).fit(panel).states_) == 3
+    with pytest.raises(ValueError, match=r"n_states=4 must be at most the number of distinct values, got 3"):
+        jm.JumpMeans(4).fit(panel)
+
+
 @pytest.mark.parametrize(
     ("options", "data", "message"),
     [

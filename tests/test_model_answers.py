@@ -1,5 +1,7 @@
 """What fitted models answer: forecasts, prevalence, likelihoods, criteria, tests of fit; and cross-validation."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -347,12 +349,18 @@ def test_a_process_is_compared_with_the_last_value_by_hand():
     assert readings.measure == "mean absolute error" and readings.n == 20
 
 
-def test_summary_says_where_the_last_value_does_as_well():
-    """Caught: a check that looks at the rows it predicts, and so always does better."""
+def test_summary_says_where_the_last_value_does_as_well(tmp_path):
+    """Caught: a check that looks at the rows it predicts, and so always does better; one lost with the fitted panel."""
     slow, _ = jm.simulate(jm.Process.from_generator([[0, 0.05], [0.05, 0]]), 80, 5, random_state=4)
     model = jm.comparators.EM(emission="direct").fit(slow)
     note = model.summary()["note"]
     assert "no better than the last value carried forward (share wrong" in note[0] and note[1] == ""
+    again = jm.comparators.EM(emission="direct").fit(slow)  # asked for only where the panel is gone
+    assert pickle.loads(pickle.dumps(again)).summary()["note"][0] == note[0]
+    again.fit(slow).save(tmp_path / "slow.jm")
+    assert jm.load(tmp_path / "slow.jm").summary()["note"][0] == note[0]
+    restless, _ = jm.simulate(jm.Process.from_generator({"well": {"ill": 3.0}, "ill": {"well": 0.1}}), 80, 5)
+    assert "note" not in again.fit(restless).summary().columns
     fast, _ = jm.simulate(HIDDEN.process_, 200, 6, random_state=5)
     for good in (jm.JumpMeans(2), jm.comparators.EM(2)):
         assert "note" not in good.fit(fast).summary().columns

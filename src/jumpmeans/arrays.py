@@ -39,6 +39,10 @@ def weighted_median(x: Floats, weights: Floats) -> float:
     used = weights > 0
     if used.any() and not used.all():
         x, weights = x[used], weights[used]
+    if np.all(weights == 1.0):  # as nearly always: no need to sort
+        i = (len(x) - 1) // 2
+        x = np.partition(x, [i, min(i + 1, len(x) - 1)])
+        return float(0.5 * (x[i] + x[i + 1])) if len(x) % 2 == 0 else float(x[i])
     order = np.argsort(x, kind="stable")
     x = x[order]
     reached = np.cumsum(weights[order])

@@ -14,8 +14,9 @@ from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..emissions.priors import ColumnPrior, draw_rows
 from ..engines import get_engine
+from ..estimators.explained import explained
 from ..estimators.jump_model import MOST_STATES
-from ..estimators.read_out import all_at_once, as_panel, explained
+from ..estimators.read_out import all_at_once, as_panel
 from ..fit.advice import warn_of_looks
 from ..fit.setup import constrain, states_and_emission, typical_gap
 from ..fit.start import named_emission, start_emission

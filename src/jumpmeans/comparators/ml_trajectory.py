@@ -15,8 +15,9 @@ from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
 from ..errors import InfeasibleError
+from ..estimators.explained import pair_of
 from ..estimators.jump_model import MOST_JUMPS
-from ..estimators.read_out import ReadOut, all_at_once, as_panel, pair_of
+from ..estimators.read_out import ReadOut, all_at_once, as_panel
 from ..fit.setup import or_auto, typical_gap
 from ..interrupts import held_back
 from ..kernels.most_likely import LEAST_GAIN, best_chains, most_likely, place_dwells

@@ -14,7 +14,8 @@ from ..arrays import AnyArray, Floats, Ints
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..engines import get_engine
-from ..estimators.read_out import ReadOut, as_panel, explained
+from ..estimators.explained import explained
+from ..estimators.read_out import ReadOut, as_panel
 from ..fit.publish import publish_trajectories
 from ..model.process import Process
 from ..model.structure import jumps_needed

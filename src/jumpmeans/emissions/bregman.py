@@ -19,6 +19,7 @@ from scipy.special import gammaln, xlogy
 
 from ..arrays import Floats, power_of_two, totals
 from ..errors import PanelError
+from ..forms import EXPONENTIAL, MEAN, POISSON, Formula, rows, table_of
 from .column import Column, Ints, numeric_values, per_state, require
 from .parts import Part, Take
 from .single import LARGEST
@@ -133,6 +134,10 @@ class MeanColumn(Column):
             cost = np.where(probs > 0, probs * self.divergence(x[:, None], self.mu), 0.0).sum(axis=0)
         return MeanStats(probs.sum(axis=0), shift, cost, self.mu, origin)
 
+    def read_sums(self, sums: Floats) -> MeanStats:
+        weight, shift, cost = sums.reshape(3, -1)
+        return MeanStats(weight, shift, cost, self.mu, self._origin)
+
     def pool(self, stats: MeanStats, groups: Ints, n_groups: int) -> MeanStats:
         weight, shift, cost = (totals(groups, part, n_groups) for part in stats[:3])
         reference, origin = np.zeros((2, n_groups))
@@ -213,6 +218,17 @@ class Poisson(MeanColumn):
     def rebuild(self, take: Take, floor: float) -> Self:
         return self._copy(mu=take(self.n_states) ** 2)
 
+    def formula(self) -> Formula:
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.mu)
+        return Formula(
+            POISSON,
+            lambda price: rows(self.n_states, 0.0, 0.0, price, self.mu, logs, 0.0),
+            lambda: rows(self.n_states, -self.mu, logs, 0.0, self.mu, 0.0, 1.0),
+            MEAN,
+            origin=self._origin,
+        )
+
 
 class Exponential(MeanColumn):
     """μ: d = x/μ - ln(x/μ) - 1, for positive readings whose spread grows with their mean."""
@@ -253,6 +269,15 @@ class Exponential(MeanColumn):
 
     def rebuild(self, take: Take, floor: float) -> Self:
         return self._copy(mu=take(self.n_states) ** 2)
+
+    def formula(self) -> Formula:
+        return Formula(
+            EXPONENTIAL,
+            lambda price: rows(self.n_states, -price, price, self.mu, -price),
+            lambda: rows(self.n_states, -np.log(self.mu), -1.0, self.mu, 0.0),
+            MEAN,
+            origin=self._origin,
+        )
 
 
 class Bernoulli(MeanColumn):
@@ -316,3 +341,6 @@ class Bernoulli(MeanColumn):
 
     def best_value(self, table: Floats) -> Floats:
         return table[:, 1]
+
+    def formula(self) -> Formula:
+        return table_of(self, MEAN, self._origin)

@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from ..arrays import Floats, read_floats
 from ..arrays import Ints as Codes
 from ..errors import PanelError, first_few, nearest
+from ..forms import COUNTS, Formula, table_of
 from ..options import number
 from ..stored import stored
 from .column import Ints
@@ -237,6 +238,12 @@ class Categorical(LabelColumn):
 
     def own_unit_log_density(self, x: Floats, states: Ints) -> Floats:
         return np.asarray(-self._table()[with_missing(x, len(self.symbols)), states])
+
+    def formula(self) -> Formula:
+        return table_of(self, COUNTS)
+
+    def read_sums(self, sums: Floats) -> SymbolCounts:
+        return SymbolCounts(sums.reshape(self.n_states, -1))
 
     def parts(self, stats: SymbolCounts) -> list[Part]:
         if self.fixed is None:

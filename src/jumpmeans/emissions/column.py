@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, power_of_two, read_floats, sum_in_order, weighted_median
 from ..errors import PanelError, first_few
+from ..forms import Formula
 from ..stored import Fields
 from .parts import Part, Take
 from .single import LARGEST, Single
@@ -53,6 +54,11 @@ class Column(Single, Fields, ABC):
     has_levels: ClassVar[bool] = False
     # Free parameters of one state.
     n_free: int = 1
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "formula" not in vars(cls):  # it may differ in anything: what is said of its base is not said of it
+            cls.formula = Column.formula  # type: ignore[method-assign]
 
     # ------------------------------------------------------------ parameters
 
@@ -207,6 +213,19 @@ class Column(Single, Fields, ABC):
     def prior_cost(self) -> float:
         """Cost of the pseudo-counts, if any."""
         return 0.0
+
+    # ------------------------------------------------------------ without classes
+
+    def formula(self) -> Formula | None:
+        """The column as numbers alone, for kernels that make its costs, densities and statistics themselves.
+
+        None: they are given tables of all rows and states. A subclass does not inherit it.
+        """
+        return None
+
+    def read_sums(self, sums: Floats) -> Any:
+        """Statistics, of the sums that the formula asks for."""
+        raise NotImplementedError(f"{type(self).__name__} has no formula.")
 
     # --------------------------------------------------------------- density
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import Floats, power_of_two
 from ..arrays import Ints as Codes
+from ..forms import MEAN, QUADRATIC, Formula, rows
 from ..stored import stored
 from .bregman import MeanColumn, MeanStats
 from .column import SCALE_FLOOR, Ints, noise_scale, numeric_values, per_state, require, spreads
@@ -121,6 +122,19 @@ class Gaussian(MeanColumn):
     def density_adder(self) -> Adder:
         log_sigma = np.log(self.sigma / self.unit)
         return lambda x, out: add_normal(x, self.mu, self.sigma, log_sigma, HALF_LOG_2PI, out)
+
+    def formula(self) -> Formula:
+        return self._quadratic(0.0)
+
+    def _quadratic(self, slope: float) -> Formula:
+        """A formula whose log-densities have `slope` times the value in them."""
+        return Formula(
+            QUADRATIC,
+            lambda price: rows(self.n_states, 0.0, 0.5 * price, self.mu, 0.0),
+            lambda: rows(self.n_states, -np.log(self.sigma) - HALF_LOG_2PI, -0.5 / self.sigma**2, self.mu, slope),
+            MEAN,
+            origin=self._origin,
+        )
 
     def parts(self, stats: MeanStats) -> list[Part]:
         variances = self.sigma**2
@@ -286,6 +300,9 @@ class Lognormal(Gaussian):
 
     def density_adder(self) -> Adder:
         return Single.density_adder(self)
+
+    def formula(self) -> Formula:
+        return self._quadratic(-1.0)  # dx = x d ln x
 
     def level_toll(self, means: Floats, variances: Floats) -> Floats:
         return super().level_toll(means, variances) + means[:, None]  # of dx = x d ln x, b of ln x is part

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, totals
 from ..arrays import Ints as Codes
 from ..errors import PanelError, first_few
+from ..forms import NOTHING, Formula, table_of
 from .column import Column, Ints
 from .priors import ColumnPrior
 from .single import Coder, label_coder
@@ -77,6 +78,9 @@ class CertainColumn(LabelColumn):
     def soft_stats(self, x: Floats, probs: Floats) -> int:
         return 0
 
+    def read_sums(self, sums: Floats) -> int:
+        return 0
+
     def pool(self, stats: int, groups: Ints, n_groups: int) -> int:
         return stats
 
@@ -133,6 +137,9 @@ class Direct(CertainColumn):
     @classmethod
     def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:
         return cls(labels)
+
+    def formula(self) -> Formula:
+        return table_of(self, NOTHING)
 
     def successions(self, x: Floats, panel: Panel) -> Floats:
         M = self.n_states
@@ -193,6 +200,9 @@ class Marker(CertainColumn):
                 f"{first_few(labels)}; name the states by states=[...], and fill in rows such as 'alive'."
             )
         return cls([label if label in named else others[0] for label in labels])
+
+    def formula(self) -> Formula:
+        return table_of(self, NOTHING)
 
     def features(self, x: Floats) -> Floats:
         return np.empty((len(x), 0))  # what it says is exact, and no distance

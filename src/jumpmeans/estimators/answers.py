@@ -17,7 +17,7 @@ from ..model.process import Process
 from ..model.structure import Structure
 from ..options import choice
 from . import outlook
-from .last_value import LastValue, compare_last_values
+from .last_value import LastValue, check_fitted, compare_last_values
 
 FIRST = choice("estimated", "given")
 # Values of covariates that an answer is meant for.
@@ -33,7 +33,8 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
     process_: Process
     states_: AnyArray
-    _last_value_: LastValue
+    # for the panel fitted to; None until it is asked for
+    _last_value_: LastValue | None
 
     # ------------------------------------------------------------------------------------- of the process
 
@@ -216,6 +217,15 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         """
         self._fitted()
         return compare_last_values(self, self._panel(panel))
+
+    def _last_value(self) -> LastValue | None:
+        """The same for the panel fitted to, worked out when it is first asked for; None where it is not known."""
+        known = vars(self)
+        if "_last_value_" not in known:
+            return None
+        if self._last_value_ is None and "_seen_" in known:
+            self._last_value_ = check_fitted(self, known["_seen_"])
+        return self._last_value_
 
     # ------------------------------------------------------------------------------------- what these need
 

@@ -27,9 +27,10 @@ from ..model.params import Params
 from ..options import Rule, auto, choice, count, families, listed, number, price, seed, state_labels
 from ..passes import Dwells, Sequences
 from ..stored.kinds import require, require_types
-from .last_value import check_at_fit
+from .explained import explained
+from .last_value import check_fitted
 from .people import People
-from .read_out import Occupancy, ReadOut, all_at_once, explained, own_rows, require_constant
+from .read_out import Occupancy, ReadOut, all_at_once, own_rows, require_constant
 
 weight = auto | price()
 # ζ goes with the square of the unit of its column.
@@ -145,7 +146,7 @@ class JumpModel(ReadOut):
                 new._people_ = People.of(panel, levels, self.offsets)
             if trajectories is None:  # of an earlier fit
                 new.__dict__.pop("trajectories_", None), new.__dict__.pop("_seen_", None)
-            new._last_value_ = check_at_fit(new, measured_panel(panel) if isinstance(panel, ScannedPanel) else panel)
+            new._last_value_ = check_fitted(new, measured_panel(panel)) if isinstance(panel, ScannedPanel) else None
 
     def check_fields(self) -> None:
         """Refuse parts that do not fit together, if they come from a file."""

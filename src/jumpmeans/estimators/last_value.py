@@ -1,4 +1,4 @@
-"""Does a process predict better than the last value carried forward? A cheap check, made at every fit."""
+"""Does a process predict better than the last value carried forward? A cheap check of a fit, when it is asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Share of the observed rows of a sequence that is predicted.
 LAST = 0.2
-# What a fit looks at, at the most: enough to tell, and too little to wait for.
+# What is looked at of the fitted panel, at the most: enough to tell, and too little to wait for.
 MOST_ROWS, MOST_STATES = 5000, 50
 
 
@@ -50,8 +50,8 @@ class LastValue(NamedTuple):
 NOTHING = LastValue(np.nan, np.nan, 0, "error")
 
 
-def check_at_fit(model: ModelAnswers, panel: Panel) -> LastValue:
-    """The same on a part of the panel that costs next to nothing; nothing is compared where it would cost more."""
+def check_fitted(model: ModelAnswers, panel: Panel) -> LastValue:
+    """The same on a part of the fitted panel that costs next to nothing; nothing where it would cost more."""
     if panel.n_observations > MOST_ROWS:
         panel = panel.select(np.arange(0, panel.n_sequences, int(np.ceil(panel.n_observations / MOST_ROWS))))
         panel = panel.head(max(int(panel.lengths.min()), MOST_ROWS // panel.n_sequences, 2))

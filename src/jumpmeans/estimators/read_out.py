@@ -5,9 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import replace
-from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -20,9 +18,9 @@ from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
 from ..emissions import Record
-from ..engines import Threads, get_engine
+from ..engines import get_engine
 from ..engines.scanned import ScannedPanel
-from ..errors import InfeasibleError, PanelError
+from ..errors import PanelError
 from ..fit import setup
 from ..fit.levels import find_levels, units_at_zero
 from ..fit.publish import publish_trajectories
@@ -30,13 +28,14 @@ from ..history import History
 from ..model.dependence import Laid, lay_out
 from ..model.process import Process
 from ..options import Rule, choice
-from ..passes import Dwells, NoPathError, Sequences
+from ..passes import Dwells, Sequences
 from ..stored import stored
 from ..stored.kinds import require, require_floats, require_types
-from .answers import ModelAnswers
-from .people import People
+from .explained import explained
+from .people import Levelled, People
 from .pictures import Pictured
 from .ratios import coefficients
+from .written import Written
 
 Fitting = TypeVar("Fitting")
 METHODS = choice("posterior", "trajectory")
@@ -67,64 +66,10 @@ def hold(engine: Any, panel: Any, record: Record, labels: AnyArray | None = None
 @contextmanager
 def all_at_once(model: Fitting) -> Iterator[Fitting]:
     """A copy to be fitted, which the model becomes at the end: a fit that fails leaves a fitted model as it was."""
-    new = copy(model)
+    new = object.__new__(type(model))  # no copy by way of a pickle, which works out what is only asked for later
+    vars(new).update(vars(model))
     yield new
     vars(model).update(vars(new))
-
-
-@contextmanager
-def explained(panel: Any, why: str, remedy: str = "") -> Iterator[None]:
-    """Turn the internal error of a sequence without any path into one that a user can act on."""
-    try:
-        yield
-    except NoPathError as error:
-        row, shown = error.row, error.shown
-        if isinstance(panel, ScannedPanel):
-            said, file = panel.at(error.sequence, no_path_of, row, shown, why, remedy)
-            raise InfeasibleError(f"in {file!r}: {said}") from None
-        raise InfeasibleError(no_path_of(panel, error.sequence, row, shown, why, remedy)) from None
-
-
-def no_path_of(panel: Panel, sequence: int, place: int, shown: bool, why: str, remedy: str) -> str:
-    """What to say of a sequence that has no path, which dies at a place within it; `shown` as of `NoPathError`."""
-    first, last = panel.offsets[sequence], panel.offsets[sequence + 1]
-    row = min(max(int(first) + place, int(first)), int(last) - 1)
-    if not shown:
-        values = [panel.decode_values(panel.values[row, d : d + 1], d).tolist()[0] for d in range(panel.n_columns)]
-        return (
-            "some state must be able to show each row, at a cost that floats can hold, got none for "
-            f"{values[0] if len(values) == 1 else values!r} at {panel.locate(row)}; correct the row, rescale the "
-            "column, or lower emission_weight."
-        )
-    if panel.kinds is not None and panel.kinds[row] and panel.times[row] <= panel.start_times[sequence]:
-        return (
-            f"a move must not be at the start of its window, got one at {panel.locate(row)}, which leaves a dwell "
-            "of length 0 before it; let the window begin earlier (start=...), or say first_dwell='running'."
-        )
-    pair, is_first = pair_of(panel, row)
-    allow = "allow it to be first (Structure(initial=...))" if is_first else "allow the move (Structure(allowed=...))"
-    return f"{why} must be able to explain every sequence, got none for {pair}; {allow}, {remedy}or correct the row."
-
-
-def pair_of(panel: Panel, row: int) -> tuple[str, bool]:
-    """A row and the one before it that shows anything, in words; and whether there is none."""
-    first = int(panel.offsets[panel.sequence_index[row]])
-    before = np.flatnonzero(panel.observed[first:row]) + first
-    place = f"{panel.locate(row)} ({_shown(panel, row)}"
-    if not len(before):
-        return f"{place}, the first to show anything)", True
-    last = int(before[-1])
-    return f"{place} after {_shown(panel, last)} in row {panel.layout.rows[last]})", False
-
-
-def _shown(panel: Panel, row: int) -> str:
-    """What a row shows and when, in words."""
-    values = [
-        f"{x:g}" if labels is None else repr(labels.tolist()[int(x)])
-        for x, labels in zip(panel.values[row].tolist(), panel.categories, strict=True)
-        if np.isfinite(x)
-    ]
-    return f"{' and '.join(values) or 'nothing'} at time {panel.show_time(panel.times[row])}"
 
 
 @stored
@@ -143,7 +88,7 @@ class Occupancy(NamedTuple):
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
 
 
-class ReadOut(Pictured, ModelAnswers):
+class ReadOut(Pictured, Written, Levelled):
     """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
     # what a trajectory may be asked to be best by
@@ -178,54 +123,6 @@ class ReadOut(Pictured, ModelAnswers):
             raise AttributeError("rates of this model depend on no covariates; see Structure(covariates=...).")
         return coefficients(process, None if occupancy is None else occupancy.backend)
 
-    @property
-    def offsets_(self) -> Any:
-        """Levels of the people of the fitted panel: a frame with columns id (or group), column, offset, standard_error.
-
-        An offset is the mean of what is known of it under `process_`, given all readings of its person.
-        """
-        return self._known_people().to_frame()
-
-    @property
-    def offset_sd_(self) -> Floats:
-        """τ, (D,): standard deviation of the offsets of each column; 0 for a column without."""
-        return self._known_people().sds
-
-    def find_offsets(self, panel: Any) -> Any:
-        """Levels of the people of a panel, read from their own rows: a frame as `offsets_`.
-
-        Parameters
-        ----------
-        panel : Panel or frame
-            One without readings of a person gives that person an offset of 0.
-        """
-        self._known_people()
-        panel = self._panel(panel)
-        return self._people_in(panel).to_frame()
-
-    def _people_in(self, panel: Panel) -> People:
-        with explained(panel, "the fitted process"):
-            levels = self._sequences(panel).levels
-        if levels is None:
-            raise ValueError("a model must have levels of people, got none.")
-        return People.of(panel, levels, self._people_.by)
-
-    def _offset(self, panel: Panel, i: int, d: int) -> float:
-        """Offset of sequence i of a panel in column d; 0 where people do not differ."""
-        if "_people_" not in vars(self):
-            return 0.0
-        if self._people_.by == "sequence":
-            panel, i = panel.select([i]), 0
-        with explained(panel, "the fitted process"):
-            levels = self._sequences(panel).levels
-        return 0.0 if levels is None else float(levels.means[levels.units[i], d])
-
-    def _known_people(self) -> People:
-        self._fitted()
-        if "_people_" not in vars(self):
-            raise AttributeError("this model must be fitted with offsets='sequence' or 'group' to have any, got none.")
-        return self._people_
-
     def __sklearn_clone__(self) -> Self:
         # a process or model to start from is data: a clone that forgot its fit would be of no use
         options = self.get_params(deep=False)
@@ -241,6 +138,15 @@ class ReadOut(Pictured, ModelAnswers):
     def require_fitted(self) -> None:
         """Refuse a model that has nothing to tell yet."""
         self._fitted()
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._last_value()  # while the fitted panel is at hand
+        return super().__getstate__()
+
+    def to_fields(self) -> dict[str, Any]:
+        """Options and what was fitted."""
+        self._last_value()
+        return super().to_fields()
 
     def check_fields(self) -> None:
         """Refuse parts that do not fit together, if they come from a file."""
@@ -386,56 +292,6 @@ class ReadOut(Pictured, ModelAnswers):
         self._fitted()
         return self._read(panel, at, self._posterior)
 
-    def decode_to(self, panel: ScannedPanel, folder: str | PathLike[str], criterion: str | None = None) -> list[str]:
-        """Trajectories of a panel on a cluster, written where its workers find room.
-
-        Parameters
-        ----------
-        panel : ScannedPanel
-            Of `jumpmeans.scan_panel`.
-        folder : str or path
-            Made if it is not there; all workers must see it.
-        criterion : str, optional
-            As of `decode`.
-
-        Returns
-        -------
-        paths : list of str
-            A Parquet file for each file of the panel, with the columns of `Trajectories.to_frame`.
-        """
-        criteria = () if criterion is None else (criterion,)
-        return self._write(panel, "decode", folder, decoded_columns, criteria)
-
-    def predict_proba_to(self, panel: ScannedPanel, folder: str | PathLike[str]) -> list[str]:
-        """Posterior state probabilities at the rows of a panel on a cluster, written where its workers find room.
-
-        Parameters
-        ----------
-        panel : ScannedPanel
-            Of `jumpmeans.scan_panel`.
-        folder : str or path
-            Made if it is not there; all workers must see it.
-
-        Returns
-        -------
-        paths : list of str
-            A Parquet file for each file of the panel, its rows in their order: id, time, and a column for each state.
-        """
-        return self._write(panel, "smooth", folder, probability_columns, ())
-
-    def _write(self, panel: Any, name: str, folder: Any, work: Any, more: tuple[Any, ...]) -> list[str]:
-        self._fitted()
-        if not isinstance(panel, ScannedPanel):
-            raise PanelError(
-                f"panel must be one on a cluster, made by scan_panel, got {type(panel).__name__}; one in memory is "
-                "read by decode and predict_proba."
-            )
-        light = copy(self)  # what workers need of it
-        for heavy in ("trajectories_", "_seen_"):
-            light.__dict__.pop(heavy, None)
-        light.engine = Threads(1)
-        return panel.write(name, folder, work, light, *more)
-
     def predict_value(
         self, panel: Any, method: str = "posterior", at: Any = None, criterion: str | None = None
     ) -> AnyArray:
@@ -476,13 +332,6 @@ class ReadOut(Pictured, ModelAnswers):
         """(n,) or (n, D): what the state of each row shows of its person."""
         values = self._shown()[self._states_by(panel, criterion)]
         return self._at_levels(panel, self._sequences(panel), values) if "_people_" in vars(self) else values
-
-    def _at_levels(self, panel: Panel, sequences: Sequences, values: AnyArray) -> AnyArray:
-        """Values (n,) or (n, D) of people at level 0 as those of the people that they are of."""
-        levels = sequences.levels
-        if levels is None:
-            return values
-        return self.process_.emission.at_levels(values, levels.means[levels.units][panel.sequence_index])
 
     def _shown(self) -> AnyArray:
         """(M,) or (M, D): what each state shows."""
@@ -527,7 +376,7 @@ class ReadOut(Pictured, ModelAnswers):
                 name = "offset_sd" if len(people.columns) == 1 else f"offset_sd_{people.columns[d]}"
                 columns[name] = np.full(len(process.rates), people.sds[d])
         columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
-        check = vars(self).get("_last_value_")
+        check = self._last_value()
         if check is not None and not check.better:
             columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
         return columns
@@ -552,19 +401,6 @@ def own_rows(dwells: Dwells, laid: Laid, panel: Panel) -> Dwells:
     return dwells._replace(rows=rows.astype(np.int32))
 
 
-def decoded_columns(panel: Panel, names: tuple[str, str], model: ReadOut, *criterion: str) -> dict[str, Any]:
-    """What `decode_to` writes of one file."""
-    return model.decode(panel, *criterion).to_columns()
-
-
-def probability_columns(panel: Panel, names: tuple[str, str], model: ReadOut) -> dict[str, Any]:
-    """What `predict_proba_to` writes of one file."""
-    probs = model.predict_proba(panel)
-    own = [panel.ids[panel.sequence_index], panel.decode_times(panel.times)]
-    columns = {name: panel.to_caller_order(x) for name, x in zip(names, own, strict=True)}
-    return columns | {str(label): probs[:, m] for m, label in enumerate(model.states_.tolist())}
-
-
 def with_times(panel: Panel, at: Any) -> tuple[Panel, Ints]:
     """The panel with rows at the times asked for, and which row answers each."""
     wide, index = panel.insert_times(*split_requests(at))
@@ -586,5 +422,5 @@ def next_states(process: Process, m: int, most: int = 3) -> str:
     if process.rates[m] == 0:
         return "none"
     labels = process.states.tolist()
-    order = [j for j in np.argsort(-row, kind="stable")[:most].tolist() if row[j] > 0]
+    order = [j for j in np.argsort(-row, kind="stable")[:most].tolist() if row[j] >= 0.005]  # the rest would be 0 %
     return ", ".join(f"{labels[j]} {100 * row[j]:.0f} %" for j in order)

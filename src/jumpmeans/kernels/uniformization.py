@@ -11,9 +11,11 @@ Random numbers come from the generator that is passed in: one per block, so thre
 import numpy as np
 from numba import njit
 
-from ..jit import JIT
+from ..jit import JIT, LEAF
 from ..kinds import SNAPSHOT
 from .forward_backward import is_barred
+
+LEAST = np.finfo(np.float64).min
 
 
 @njit(**JIT)
@@ -123,6 +125,20 @@ def add_rows(tau, kinds, free, n_free, event, before, kind):
             event[n], before[n], kind[n] = t, row, SNAPSHOT
             n += 1
     return n
+
+
+@njit(**LEAF)
+def compare_states(log_density, out):
+    """Log-densities of each row less that of the state that shows it best (OUT, (n, M)).
+
+    A row that nothing explains stays impossible: -inf less the least number that there is.
+    """
+    for row in range(log_density.shape[0]):
+        best = LEAST
+        for s in range(log_density.shape[1]):
+            best = max(best, log_density[row, s])
+        for s in range(log_density.shape[1]):
+            out[row, s] = log_density[row, s] - best
 
 
 @njit(**JIT)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,8 +9,6 @@ import numpy as np
 from ..arrays import AnyArray, Bools, Floats, Ints
 from ..data.clock import encode_times
 from ..errors import InfeasibleError, PanelError, first_few, shorten
-from ..estimators import JumpMeans
-from ..estimators.jump_model import JumpModel
 from ..estimators.read_out import require_constant
 from ..kernels.forward_backward import power_tables
 from ..kernels.online import (
@@ -37,16 +32,15 @@ from ..kernels.online import (
 )  # fmt: skip
 from ..kinds import ENTRY, TRANSITION
 from ..model.objective import jump_costs
-from ..model.process import Process
 from ..options import choice, count, none, number
 from .beds import Beds
+from .files import read_beds, write_beds
+from .given import as_jump_model, fingerprint
 from .reading import Reader
 from .told import Told
 
 # Starts kept for each state at first; room is made for more as they are needed.
 FEW_STARTS = 8
-# Of the files that are written.
-FORMAT = 2
 # Types of times that need no reading.
 NUMBERS = frozenset((float, int, np.float64))
 # Gaps of any length: beyond this many mean dwells of the fastest state e^{Qt} is at its limit.
@@ -272,11 +266,7 @@ class OnlineDecoder:
 
     def save(self, path: Any) -> None:
         """Write all that is kept to a file (.npz, plain arrays)."""
-        if not all(isinstance(label, int | str) for label in self._ids):
-            raise ValueError("ids must be integers or strings to be saved, got others; name the sequences so.")
-        about = {"ids": self._ids, "model": self._fingerprint(), "format": FORMAT}
-        with open(Path(path), "wb") as file:
-            np.savez(file, **self._beds.first(len(self)), about=np.array(json.dumps(about)))
+        write_beds(path, self._beds, self._ids, fingerprint(self.model))
 
     @classmethod
     def load(cls, path: Any, model: Any, **options: Any) -> Self:
@@ -290,35 +280,9 @@ class OnlineDecoder:
         options : as of the constructor
         """
         new = cls(model, **options)
-        try:
-            with np.load(Path(path), allow_pickle=False) as file:
-                arrays = dict(file)
-            about = json.loads(str(arrays.pop("about")))
-            known = set(arrays) == set(new._beds.arrays()) and about["format"] == FORMAT
-        except (ValueError, KeyError, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            known = False
-        if not known:
-            raise ValueError(f"path must be a file written by OnlineDecoder.save, got {str(path)!r}.")
-        if about["model"] != new._fingerprint():
-            raise ValueError("model must be the one that the decoder was saved with, got one with other parameters.")
-        n = len(about["ids"])
-        new._beds = Beds.empty(max(n, 16), len(new.states), arrays["queues"].shape[3])
-        for name, array in new._beds.arrays().items():
-            array[:n] = arrays[name]
-        new._ids, new._slots = about["ids"], {label: k for k, label in enumerate(about["ids"])}
+        new._beds, new._ids = read_beds(path, len(new.states), fingerprint(new.model))
+        new._slots = {label: k for k, label in enumerate(new._ids)}
         return new
-
-    def _fingerprint(self) -> str:
-        process, (params, prices, search, _) = self.model.process_, self.model._decoder_
-        parts: list[Any] = [process.rates, process.transition_probs, process.initial_probs, process.states]
-        parts += [params.rates, params.transition_probs, prices.transition, prices.emission, tuple(search)]
-        parts += [] if prices.first is None else [prices.first]
-        for column in (*params.emission.columns, *process.emission.columns):
-            parts += [column.name, *(getattr(column, name) for name in column.params)]
-        text = repr([np.asarray(part).tolist() for part in parts])
-        return hashlib.sha256(text.encode()).hexdigest()
 
     # ------------------------------------------------------------------- inside
 
@@ -438,16 +402,3 @@ def _power_of_two(n: int) -> int:
 def _or_none(entries: Any) -> Any:
     """Entries of a column, or None if there are none."""
     return None if isinstance(entries, list) and all(x is None for x in entries) else entries
-
-
-def as_jump_model(model: Any) -> JumpModel:
-    """A model with prices to decode by: itself, or that of a process."""
-    if isinstance(model, Process):
-        return JumpMeans.from_process(model)
-    if isinstance(model, JumpModel):
-        model._fitted()
-        return model
-    process = getattr(model, "process_", None)
-    if not isinstance(process, Process):
-        raise ValueError(f"model must be a Process or a fitted model with process_, got {model!r}.")
-    return JumpMeans.from_process(process)

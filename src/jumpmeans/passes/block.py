@@ -83,7 +83,7 @@ class Block:
     def __post_init__(self) -> None:
         for field in fields(self):
             part = getattr(self, field.name)
-            if isinstance(part, np.ndarray):
+            if isinstance(part, np.ndarray) and (part.flags.writeable or not part.flags.c_contiguous):
                 part = np.ascontiguousarray(part).view()
                 part.flags.writeable = False
                 object.__setattr__(self, field.name, part)

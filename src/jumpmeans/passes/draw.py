@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints, sum_in_order
-from ..kernels.uniformization import events_at_rows, sample_block
+from ..kernels.uniformization import compare_states, events_at_rows, sample_block
 from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from ..model.process import Process
 from .block import Block, Dwells
 
 # Ω over the largest rate: as many events left out as kept in the fastest state (Rao and Teh's choice).
 UNIFORMIZATION = 2.0
-LEAST = np.finfo(float).min
 
 
 class Unseeded(np.random.SeedSequence):
@@ -117,8 +116,9 @@ def draw(block: Block, paths: Paths, law: Law, fresh: bool) -> tuple[Paths, Draw
     process, M = law.process, len(law.process.rates)
     # units are the same in all states: they cancel
     log_density = block.admitted(process.emission.unit_log_density(block.x))
-    # a row that nothing explains stays impossible: -inf less the least number that there is
-    lik = np.exp(log_density - np.maximum(log_density.max(axis=1, keepdims=True), LEAST))
+    lik = np.empty(log_density.shape)
+    compare_states(log_density, lik)
+    np.exp(lik, out=lik)
     row_states = np.zeros(len(block.tau), np.int64)
     jumps, time, first = np.zeros((M, M)), np.zeros(M), np.zeros(M)
     old, rng = paths.dwells, paths.numbers.generator()

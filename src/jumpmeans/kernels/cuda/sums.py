@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda
 
+from ...forms import COUNTS, MEAN, NOTHING
 from .arithmetic import LANES, SUM_THREADS, log
 from .values import make_value
 
-# What is kept of a column: nothing; weight, shift and cost of each state; counts of each code in each state.
-NOTHING, MEAN, COUNTS = "nothing", "mean", "counts"
 # Sums that a block makes at a time.
 TOGETHER = 16
 

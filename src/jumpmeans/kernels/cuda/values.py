@@ -1,14 +1,7 @@
 """What a row's values say of each state, as numbers that a thread makes itself: costs, and log-densities.
 
-A column is spoken of by a form and a table of numbers, `theta`, states along its last axis:
-
-QUADRATIC  c + k (x - m)² + l x : rows c, k, m, l. Costs and densities of Gaussian columns
-TABLE      one row for each code. All columns of labels
-POISSON    c + l x + p (x ln x - x ln m - x + m)₊ : rows c, l, p, m, ln m, g, where g ln Γ(x + 1) is taken off
-EXPONENTIAL  c + k x / m + l ln(x / m) : rows c, k, m, l
-
-An empty value says 0 of every state. The form GIVEN stands for all columns together: a table of all rows and states
-that was made elsewhere, for families that have no form.
+Columns are spoken of by the forms and tables of `jumpmeans.forms`. The form GIVEN stands for all columns together: a
+table of all rows and states that was made elsewhere, for families that have no formula.
 """
 
 import math
@@ -16,9 +9,10 @@ import math
 import numpy as np
 from numba import cuda
 
+from ...forms import EXPONENTIAL, POISSON, QUADRATIC, TABLE
 from .arithmetic import lgamma, log
 
-QUADRATIC, TABLE, POISSON, EXPONENTIAL, GIVEN = "quadratic", "table", "poisson", "exponential", "given"
+GIVEN = "given"
 FORMS = (QUADRATIC, TABLE, POISSON, EXPONENTIAL)
 
 
