@@ -17,6 +17,7 @@ import jumpmeans as jm
 from jumpmeans.cli import app
 from jumpmeans.cli.columns import find_columns
 from jumpmeans.cli.models import read_moves
+from jumpmeans.cli.say import by_options, laid
 from jumpmeans.data.text import shielded, unshielded
 from jumpmeans.report.page import number
 
@@ -104,7 +105,7 @@ def test_dates_strings_and_a_structure(run):
         assert f"guessed: {guess}" in err
     first = Path("v-fit/trajectories.csv").read_text().splitlines()[1]
     assert first.startswith("p0,mild,2024-01-15T00:00:00,")
-    assert "mean_dwell_days" in out
+    assert "mean dwell (days)" in out
     code, out, _ = run("forecast", "v-fit", "v.csv", "--at", "2024-08-01")
     assert (
         code == 0 and out.splitlines()[0] == "id,time,horizon,stage,P(mild),P(severe)" and "2024-08-01T00:00:00" in out
@@ -137,6 +138,71 @@ def test_how_rows_were_seen(run):
     assert code == 2 and "--set must be LABEL=A,B" in err
 
 
+@pytest.mark.parametrize("names", [["well", "ill", "dead"], ["1", "2", "3"]])
+def test_deaths_are_known_by_their_rows(run, names):
+    """Caught: states that are numbers told by their places among the labels."""
+    rows = ["id,time,value,kind"]
+    rows += [
+        f"{who},{t},{names[s]},{'entry' if s == 2 else ''}" for who in range(30) for t, s in enumerate([0, 1, 0, 2])
+    ]
+    Path("v.csv").write_text("\n".join(rows))
+    code, _, err = run("fit", "v.csv", "--no-report", "--option", "refine=2")
+    assert code == 0 and f"guessed: --absorbing {names[2]} (its rows are entries" in err, err
+
+
+def test_deaths_are_known_by_their_name(run):
+    def fit(*rows):
+        Path("v.csv").write_text("\n".join(["id,time,value", *rows, *(row.replace("a,", "b,") for row in rows)]))
+        code, out, err = run("fit", "v.csv", "--no-report", "--option", "refine=2", "--force")
+        assert code == 0, err
+        return out, err
+
+    out, err = fit("a,0,well", "a,1,ill", "a,2,well", "a,3,Dead")
+    assert "guessed: --absorbing Dead (by its name, and no row follows it)" in err and "for ever" in out
+    # a row follows it: this is something else
+    out, err = fit("a,0,well", "a,1,ill", "a,2,dead", "a,3,well")
+    assert "--absorbing" not in err and "for ever" not in out
+
+
+def test_advice_is_given_in_options(run):
+    """Caught: a warning of the library passed on in Python."""
+    Path("v.csv").write_text(
+        "id,time,value\n" + "".join(f"{i},{t},{s}\n" for i in range(9) for t, s in enumerate("aabab~"))
+    )
+    code, _, err = run("fit", "v.csv", "--no-report", "--option", "refine=2")
+    assert code == 0 and "if it cannot be left, give --absorbing '~'," in err and "Structure" not in err
+    assert json.loads(Path("v-fit/run.json").read_text())["warnings"][0] in err
+    told = by_options(
+        "say structure=Structure(absorbing=['a b', 'c']), or (Structure(allowed=...)); refine='converged'"
+    )
+    assert told == "give --absorbing 'a b' --absorbing c, or (--allowed A-B,...); --option refine=converged"
+    assert by_options("Structure(absorbing=[<odd>])") == "give --absorbing STATE"
+
+
+def test_a_table_as_spreadsheets_of_many_countries_write_it(run):
+    text = visits(times=lambda k: k + 0.5)
+    Path("v.csv").write_text(text)
+    Path("w.csv").write_text("\ufeff" + text.replace(",", ";").replace(".", ","), "utf-8")
+    quick = ["--no-report", "--option", "refine=2", "-q", "--json"]
+    told = [json.loads(run("fit", name, *quick)[1]) for name in ("v.csv", "w.csv")]
+    assert told[0]["states"] == told[1]["states"]
+    assert told[1]["guessed"] == ["semicolons between fields, decimal commas", *told[0]["guessed"]]
+
+
+def test_lines_fit_a_terminal(run, monkeypatch):
+    """Words are not cut at the edge of a terminal; elsewhere a message is one line."""
+
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("COLUMNS", "50")
+    text = "guessed: " + "word " * 30 + "\x1b[31m"
+    assert "\n" not in laid(text, io.StringIO()) and "\x1b" not in laid(text, Screen())
+    lines = laid(text, Screen()).split("\n")
+    assert len(lines) == 4 and max(map(len, lines)) <= 50 and " ".join(lines) == laid(text, io.StringIO())
+
+
 def test_hold_out_and_seed(run):
     code, out, err = run(
         "fit", DATA / EDSS, "--value", "state3", "--hold-out", "0.25", "--seed", "3", "--jobs", "1",
@@ -144,8 +210,9 @@ def test_hold_out_and_seed(run):
     )  # fmt: skip
     assert code == 0, err
     record = json.loads(Path("o/run.json").read_text())
-    assert next(iter(record["held_out"])).startswith("JumpMeans") and "interpolation" in record["held_out"]
-    assert record["verdict"] in out and record["seed"] == 3
+    names = [row["name"] for row in record["held_out"]["rows"]]
+    assert "JumpMeans, posterior" in names and "interpolation" in names
+    assert record["held_out"]["verdict"] in out and record["seed"] == 3
     assert jm.load("o/model.jm").random_state == 3
 
 
@@ -477,13 +544,17 @@ def test_fit_and_report_write_the_page(run):
     sure = jm.bootstrap(model, panel, 6, n_jobs=1).interval(lambda fitted: fitted.process_.sojourn())
     assert bounds == list(zip(sure.low.values.ravel(), sure.high.values.ravel(), strict=True))
     told = page[page.index('id="states"') : page.index('id="moves"')]
+    assert "Mean dwell (days)" in told  # the column is called day
+    # caught: the model's own posterior named as the best simple rule
+    tested = page[page.index("Held-out error") : page.index("How the fit went")]
+    assert json.loads(Path("v-fit/run.json").read_text())["held_out"]["verdict"] in tested
     assert all(f"({number(low, 3)} to" in told for low, _ in bounds), told
     assert "Stages" in page and "<script>alert(1)" not in page
     assert run("report", "v-fit")[0] == 5
     Path("v-fit/report.html").unlink()
     code, out, err = run("report", "v-fit")
     again = Path("v-fit/report.html").read_text("utf-8")
-    assert code == 0 and told in again, err
+    assert code == 0 and told in again and tested in again and "Stages" in again, err
     Path("v.csv").write_text(visits(seed=1))
     code, _, err = run("report", "v-fit", "--out", "other.html")
     assert code == 0 and "is no longer what the model was fitted to" in err and Path("other.html").exists()

@@ -45,6 +45,20 @@ def test_csv_with_a_byte_order_mark_and_windows_lines(write):
     check_visits(read_panel(write(b"\xef\xbb\xbf" + VISITS.replace("\n", "\r\n").encode())))
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_csv_with_other_marks_between_its_fields(write, mark):
+    check_visits(read_panel(write(VISITS.replace(",", mark))))
+    check_visits(read_panel(write(gzip.compress(VISITS.replace(",", mark).encode(), mtime=0), "visits.csv.gz")))
+
+
+def test_decimal_commas_beside_semicolons(write):
+    """Caught: 1,5 taken for a label; a comma in a label, or beside tabs, taken for a decimal one."""
+    check_visits(read_panel(write("id;time;value\nb;0,0;1,5\na;1;\nb;2;2,5\n")))
+    panel = read_panel(write("id;time;value\n1,5;0;1,5\n1,5;1;x\n"))
+    assert panel.ids.tolist() == ["1,5"] and panel.labels().tolist() == ["1,5", "x"]
+    assert read_panel(write("id\ttime\tvalue\n1\t0\t1,5\n")).labels().tolist() == ["1,5"]
+
+
 def test_gzip(write):
     check_visits(read_panel(write(gzip.compress(VISITS.encode(), mtime=0), "visits.csv.gz")))
 
@@ -202,7 +216,7 @@ def test_numbers_written_as_strings_in_parquet(tmp_path):
     [
         (["2024-03-01T00:00Z", "2024-03-02"], r"all have a time zone or all have none.*row 0.*row 1"),
         (["2024-03-01", "spring"], r"numbers or ISO dates such as .*, got 'spring' at row 1"),
-        (["01/03/2024", "02/03/2024"], r"numbers or ISO dates such as .*, got '01/03/2024' at row 0"),
+        (["01/03/2024", "02/03/2024"], r"ISO dates such as .*, got '01/03/2024' at row 0; write them so \(yyyy-mm-dd"),
         (["0.5", "soon"], r"all numbers or all ISO dates, got 'soon' at row 1"),
         (["0.5", "2024-03-01"], r"all numbers or all ISO dates, got '2024-03-01' at row 1"),
         (["2024-03-01", ""], r"times must be finite, got NaT at sequence 'a', row 1"),
@@ -260,7 +274,8 @@ def test_no_such_file(write, tmp_path):
         ("id,time,value\n1,0,1\n1,1,NA\n", "visits.csv", r"got 'NA' among numbers at row 1; say missing=\['NA'\]"),
         ("id,time,value\n1,0,1\n,1,1\n", "visits.csv", r"ids must not be missing, got none at row 1"),
         ("id,time,value\n1,,1\n", "visits.csv", r"times must be finite, got nan at sequence 1, row 0"),
-        ("id;time;value\n1;0;1\n", "visits.csv", r"no column 'id'.*there are \['id;time;value'\]"),
+        ("id:time:value\n1:0:1\n", "visits.csv", r"no column 'id'.*there are \['id:time:value'\]"),
+        ("id;time,value\n1;0;1\n", "visits.csv", r"no column 'id'.*there are \['id;time', 'value'\]"),
         ("id,time,valeu\n1,0,1\n", "visits.csv", r"no column 'value' \(did you mean 'valeu'\?\)"),
         ("id,time,value\n,0,1\n", "visits.csv", r"ids must not be missing, got none at row 0"),
     ],

@@ -11,8 +11,8 @@ import jumpmeans as jm
 from jumpmeans.engines import Threads
 from jumpmeans.estimators import infinite
 from jumpmeans.estimators.infinite import every_move
-from jumpmeans.fit.births import price
 from jumpmeans.fit.descent import Model, minimise
+from jumpmeans.fit.evidence import price
 from jumpmeans.fit.proposals import Scene, class_stats, short_and_long, timeline, two_means
 from jumpmeans.fit.setup import sample_panel
 from jumpmeans.model.objective import Prices, evaluate

@@ -113,7 +113,7 @@ def test_the_bound_is_the_one_that_is_written_down():
     values = panel.values[:, 0].copy()
     values[5] = np.nan
     panel = with_values(panel, values, weights=np.array([1.0, 2.0, 1.0, 0.5]))
-    model = EM(start=PROCESS, offsets="sequence", max_iter=30, tol=1e-6).fit(panel)
+    model = EM(start=PROCESS, offsets="sequence", max_iter=300, tol=1e-6).fit(panel)
     process, found = model.process_, model._people_
     F = plain_bound(panel, process, found.means[:, 0], found.errors[:, 0] ** 2, found.sds[0])
     assert model.log_likelihood_ == pytest.approx(F, rel=1e-9)
@@ -383,6 +383,24 @@ def test_states_not_people_are_counted():
     rng = np.random.default_rng(0)
     noise = with_values(panel, rng.normal(size=625) + np.repeat(rng.normal(0, 5, 25), 25))
     assert jm.InfiniteJumpMeans(offsets="sequence").fit(noise).n_states_ == 1
+
+
+@pytest.mark.parametrize("family", ["JumpMeans", "InfiniteJumpMeans", "EM"])
+def test_those_who_stay_in_a_state_are_not_at_another_level(family):
+    """Means of people are as far apart as the states. Caught: the wide spread alone to start from."""
+    process = jm.Process(
+        [0.05, 0.08, 0.05], [[0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]], emission=Gaussian([0.0, 6.0, 12.0], sds=1.0)
+    )  # fmt: skip
+    panel, truth = jm.simulate(process, 80, 15, mean_gap=0.5, offsets=0.5, random_state=2)
+    maker = {"JumpMeans": jm.JumpMeans, "InfiniteJumpMeans": jm.InfiniteJumpMeans, "EM": EM}[family]
+    options = {} if family == "InfiniteJumpMeans" else {"n_states": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model, plain = (maker(**options, offsets=offsets).fit(panel) for offsets in ("sequence", None))
+    assert model.offset_sd_[0] < 1.0
+    assert model.log_likelihood(panel) > plain.log_likelihood(panel)
+    np.testing.assert_allclose(np.diff(model.emission_.means), [6.0, 6.0], atol=0.5)
+    assert np.mean(model.predict(panel) == truth.at(panel.times, panel.ids[panel.sequence_index])) > 0.97
 
 
 def test_levels_live_in_model_files(fitted, tmp_path):

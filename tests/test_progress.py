@@ -165,6 +165,34 @@ def test_nothing_where_there_is_no_screen(monkeypatch, clock, nothing):
     assert nothing != "file" or stream.getvalue() == ""
 
 
+def test_plain_lines_where_they_are_asked_for(monkeypatch, clock):
+    """One every ten seconds, of whatever is being done; none where somebody sees a bar.
+
+    Caught: a line for every piece of work, however short; a line beside a bar.
+    """
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress.Bar.in_lines():
+        for _ in track(12, "counting"):
+            clock.now += 4.0
+        with status("searching"):
+            for _ in range(2):
+                clock.now += 3.0
+                say("round 7")
+        with quiet():
+            for _ in track(9, "quietly"):
+                clock.now += 4.0
+    assert stream.getvalue() == "counting: 3 of 12\ncounting: 6 of 12\ncounting: 9 of 12\ncounting: 12 of 12\n"
+    for _ in track(9, "afterwards"):
+        clock.now += 4.0
+    assert "afterwards" not in stream.getvalue()
+    screen = a_screen(monkeypatch)
+    with progress.Bar.in_lines():
+        for _ in track(9, "on a screen"):
+            clock.now += 4.0
+    assert "\n" not in screen.getvalue()
+
+
 def test_a_notebook_is_a_screen(monkeypatch, clock):
     stream = io.StringIO()  # standard error of a notebook is no terminal
     monkeypatch.setattr(sys, "stderr", stream)

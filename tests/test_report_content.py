@@ -5,10 +5,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM, CarriedForward, Gibbs, Interpolation, MLTrajectory, MostCommon
 from jumpmeans.report.content import make_content
+from jumpmeans.report.prevalence import aalen_johansen
 from jumpmeans.report.sequences import GRIDS, LETTERS, MOST_ROWS, browse
 
 ILLNESS = jm.Process.from_generator(
@@ -50,37 +52,81 @@ def test_states_are_those_of_the_process_and_the_paths(illness):
     assert states[0]["next"] == [[1, pytest.approx(6 / 7)], [2, pytest.approx(1 / 7)]]
 
 
-@pytest.mark.parametrize("how", ["until death", "for ever"])
-def test_prevalence_counts_who_is_under_observation(how, illness):
+def until_death(panel):
+    """The same rows, but those after the first one of death."""
+    states = panel.decode_values(panel.values[:, 0])
+    first = np.r_[True, np.diff(panel.sequence_index) > 0]
+    alive = first | (states != "dead") | np.r_[False, states[:-1] != "dead"]
+    return jm.Panel.from_arrays(
+        panel.times[alive], states[alive], panel.sequence_index[alive],
+        weights=panel.weights[panel.sequence_index[alive]],
+    )  # fmt: skip
+
+
+def test_prevalence_counts_who_is_under_observation(illness):
     model, panel = illness
-    if how == "until death":
-        states = panel.decode_values(panel.values[:, 0])
-        first = np.r_[True, np.diff(panel.sequence_index) > 0]
-        alive = first | (states != "dead") | np.r_[False, states[:-1] != "dead"]
-        panel = jm.Panel.from_arrays(
-            panel.times[alive], states[alive], panel.sequence_index[alive],
-            weights=panel.weights[panel.sequence_index[alive]],
-        )  # fmt: skip
-    paths = model.decode(panel)
     found = make_content(model, panel)["prevalence"]
-    frame = paths.to_frame()
-    assert found["carried"] is (how == "until death")
-    # caught: the last moment of a window not counted; the dead dropped at the end of their window, or never dropped
+    frame = model.decode(panel).to_frame()
+    assert found["ended"] is False
+    # caught: the last moment of a window not counted; the dead dropped while they are still seen
     for k in (0, 7, 40, 100):
         t, weight = found["times"][k], dict.fromkeys(["well", "ill", "dead"], 0.0)
         for i, id in enumerate(panel.ids.tolist()):
             own = frame[frame["id"] == id]
             first, end = own["start"].iloc[0], own["end"].iloc[-1]
-            last = own["state"].iloc[-1]
-            if first + t <= end + 1e-4 or (last == "dead" and how == "until death"):
+            if first + t <= end + 1e-4:
                 weight[str(own[own["start"] <= first + t]["state"].iloc[-1])] += panel.weights[i]
         total = sum(weight.values())
         assert found["n"][k] == pytest.approx(total, rel=1e-4)
         assert found["shares"][k] == pytest.approx([w / total for w in weight.values()], abs=2e-3)
-    from scipy.linalg import expm
-
     expected = np.array([0.8, 0.2, 0.0]) @ expm(ILLNESS.rate_matrix * found["times"][40])
     assert found["expected"][40] == pytest.approx(expected, abs=2e-3)
+
+
+def test_prevalence_where_death_ends_a_sequence(illness):
+    """Shares by the product over the moves, each out of those of its state who are under observation just before."""
+    model, panel = illness[0], until_death(illness[1])
+    found = make_content(model, panel)["prevalence"]
+    assert found["ended"] is True
+    names = ["well", "ill", "dead"]
+    dwells, moves = [], []
+    for w, (_, own) in zip(panel.weights, model.decode(panel).to_frame().groupby("id", sort=False), strict=True):
+        t, states = own["start"].to_numpy() - own["start"].iloc[0], [names.index(str(x)) for x in own["state"]]
+        until = [*t[1:], own["end"].iloc[-1] - own["start"].iloc[0]]
+        dwells += [(m, a, b, w) for m, a, b in zip(states, t, until, strict=True)]
+        moves += [(when, m, n, w) for when, m, n in zip(t[1:], states, states[1:], strict=False)]
+    start = np.array([sum(w for m, a, _, w in dwells if m == k and a == 0) for k in range(3)])
+    # caught: who moves at a time not at risk just before it; those who came at that time at risk already
+    for k in (7, 40, 80):
+        p = start / start.sum()
+        for when, m, n, w in sorted(moves):
+            if when <= found["times"][k]:
+                part = w / sum(weight for s, a, b, weight in dwells if s == m and a < when <= b)
+                p[n] += p[m] * part
+                p[m] -= p[m] * part
+        assert found["shares"][k] == pytest.approx(p, abs=2e-3)
+        alive = sum(w for s, a, b, w in dwells if s < 2 and a <= found["times"][k] < b)
+        assert found["n"][k] == pytest.approx(alive, rel=1e-3)
+
+
+def test_prevalence_of_those_who_leave_alive_is_not_forgotten():
+    """Windows of random length: the shares are those of the process, for which nobody left.
+
+    Caught: the dead counted on beside those still seen alive, who become fewer as windows end.
+    """
+    _, truth = jm.simulate(ILLNESS, 3000, 40, mean_gap=0.4, random_state=5)
+    sequence = np.repeat(np.arange(3000), np.diff(truth.offsets))
+    begin = truth.start_times[truth.offsets[:-1]]
+    until = np.minimum(np.random.default_rng(0).uniform(1, 12, 3000), truth.end_times - begin)[sequence]
+    start = truth.start_times - begin[sequence]
+    kept = start <= until
+    codes, start, until = truth.codes[kept], start[kept], until[kept]
+    last = np.append(np.diff(sequence[kept]) > 0, True)
+    end = np.where(last, until, np.append(start[1:], 0.0))
+    t = np.array([0.0, 2.0, 5.0, 8.0])
+    found = aalen_johansen(codes, start, end, last, np.ones(len(codes)), 3, t)
+    expected = [np.array([0.8, 0.2, 0.0]) @ expm(ILLNESS.rate_matrix * x) for x in t]
+    np.testing.assert_allclose(found, expected, atol=0.03)
 
 
 def test_a_record_holds_the_sequence(levels):
@@ -130,10 +176,10 @@ def test_errors_stand_beside_the_simple_rules(levels):
     rivals = [jm.JumpMeans(2), CarriedForward(), Interpolation(), MostCommon(bins=bins)]
     expected = [jm.reconstruction_error(r.fit(masked).predict_value(masked), truth, bins=bins) for r in rivals]
     assert [row["error"] for row in errors["tables"][0]["rows"]] == pytest.approx(expected)
-    assert errors["tables"][0]["measure"] == "wrong" and errors["rows"] == 75
+    assert errors["tables"][0]["is_share"] is True and errors["rows"] == 75
     plain = make_content(model, panel, held_out=0.3, random_state=4)["overview"]["errors"]["tables"][0]
     guess = CarriedForward().fit(masked).predict_value(masked)
-    assert plain["measure"] == "mae"
+    assert plain["measure"] == "mean absolute error" and [row["own"] for row in plain["rows"]] == [True] + [False] * 3
     # caught: the model scored on rows that its fit had seen
     blind, told = (jm.JumpMeans(2).fit(seen).predict_value(masked) for seen in (masked, panel))
     scores = [jm.reconstruction_error(x, truth, measure="mae") for x in (blind, told)]
@@ -153,6 +199,17 @@ def test_verdict_names_the_simple_rule_that_wins(levels):
     ]
     assert verdicts[0].startswith("A simple rule, interpolation, errs less")
     assert verdicts[1] == "The model errs less than the best simple rule, interpolation."
+
+
+def test_what_compare_found_is_told_as_it_is(levels):
+    """Caught: the posterior of the model taken for a simple rule beside its trajectory."""
+    model, panel = levels
+    found = jm.compare(panel, {"mine": jm.JumpMeans(2), "interpolation": Interpolation()}, folds=1, n_jobs=1)
+    table = make_content(model, panel, held_out=found)["overview"]["errors"]["tables"][0]
+    assert [row["name"] for row in table["rows"]] == [row["name"] for row in found.rows]
+    assert [row["own"] for row in table["rows"]] == [row["name"].startswith("mine") for row in found.rows]
+    assert [row["error"] + row["half"] for row in table["rows"]] == pytest.approx([row["high"] for row in found.rows])
+    assert (table["verdict"], table["measure"]) == (found.verdict, found.measure)
 
 
 def test_history_is_the_objective_by_term(levels):

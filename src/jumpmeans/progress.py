@@ -1,4 +1,4 @@
-"""Progress of long work: a bar of tqdm on a terminal or in a notebook, nothing elsewhere; in the log always."""
+"""Progress of long work: a bar of tqdm on a terminal or in a notebook, else lines if asked for; in the log always."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 LOGGER = logging.getLogger("jumpmeans")
 # Work shorter than this (seconds) needs no bar.
 PATIENCE = 1.0
-# Seconds between two drawings.
-INTERVAL = 0.1
+# Seconds between two drawings, and between two plain lines.
+INTERVAL, LINES = 0.1, 10.0
 # Work of unknown length has no bar to fill: what it does, and for how long.
 LINE = "{desc} [{elapsed}]"
 
@@ -34,6 +34,7 @@ class Bar:
     """One piece of work. The first to come has the screen until it is closed; work inside it draws nothing."""
 
     _front: ClassVar[Bar | None] = None
+    _last_line: ClassVar[float | None] = None  # when a plain line was written; None where none is asked for
 
     def __init__(self, title: str, total: int | None = None, *, silent: bool = False) -> None:
         self.title, self.total, self.n = title, total, 0
@@ -42,6 +43,7 @@ class Bar:
         if Bar._front is None:
             Bar._front = self
         self._draws = Bar._front is self and not silent and _watched()
+        self._writes = Bar._front is self and not silent and Bar._last_line is not None and not self._draws
 
     @classmethod
     def in_front(cls) -> Bar | None:
@@ -53,11 +55,30 @@ class Bar:
         self.n += 1
         if self._draws and (self._line is not None or monotonic() - self.begun > PATIENCE):
             self._draw(text)
+        elif self._writes:
+            self._write(text, f"{self.n}{'' if self.total is None else f' of {self.total}'}")
+
+    @classmethod
+    @contextmanager
+    def in_lines(cls) -> Iterator[None]:
+        """In here plain lines, now and then, take the place of a bar that nobody would see."""
+        before, Bar._last_line = Bar._last_line, monotonic()
+        try:
+            yield
+        finally:
+            Bar._last_line = before
 
     def tell(self, text: str) -> None:
         """Something that must be read at once, for a wait begins."""
         if self._draws:
             self._draw(text, at_once=True)
+        elif self._writes:
+            self._write(text)
+
+    def _write(self, *texts: str) -> None:
+        if Bar._last_line is not None and monotonic() - Bar._last_line > LINES:
+            Bar._last_line = monotonic()
+            print(": ".join(filter(None, (self.title, *texts))), file=sys.stderr, flush=True)
 
     def _draw(self, text: str, at_once: bool = False) -> None:
         told = ": ".join(filter(None, (self.title, text)))

@@ -72,6 +72,10 @@ def column_options(command: Command) -> Command:
 MUST = ("id", "time", "value")
 MAY = ("group", "weight", "start", "end", "kind", "true_state")
 ASKED = (*MUST, *MAY, "sets", "covariates", "missing")
+# Names of a column of numbers that tell their unit.
+UNITS = {name: f"{name.removesuffix('s')}s" for name in (
+    "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months", "year", "years",
+)}  # fmt: skip
 # Names by which a column is taken for how rows were seen, if that is what its words say.
 KINDS = ("kind", "kinds", "obstype")
 
@@ -85,17 +89,31 @@ def read_table(
     path: str, asked: Mapping[str, Any], say: Say, known: Mapping[str, Any] | None = None
 ) -> tuple[Panel, Columns]:
     """The panel of a file, and which columns it was made of; `known` are those of an earlier fit."""
-    from ..data.files import read_header, read_panel
+    from ..data.files import find_delimiter, read_header, read_panel
 
     say.note(f"reading {path}")
     header = read_header(path)
     columns = find_columns(header, asked, known or {}, _kinds(path, header))
+    if find_delimiter(Path(path)) == ";":
+        columns.guessed.insert(0, "semicolons between fields, decimal commas")
     for guess in columns.guessed:
         say.note(f"guessed: {guess}")
     missing = list(asked["missing"]) or None
     panel = read_panel(path, missing=missing, **columns.roles)
     say.note(f"{panel.n_sequences} sequences, {panel.n_observations} rows, values of {', '.join(panel.columns)}")
     return panel, columns
+
+
+def find_unit(say: Say, columns: Columns, panel: Panel, asked: str | None) -> tuple[str | None, list[str]]:
+    """The unit of times to show: as asked for, days for dates, or as the column's name says; and the guess in words."""
+    if asked is not None or panel.clock is not None:
+        return ("days" if panel.clock is not None else asked), []
+    unit = UNITS.get(str(columns.roles["time"]).strip().lower())
+    if unit is None:
+        return None, []
+    guess = f"--time-unit {unit}"
+    say.note(f"guessed: {guess}")
+    return unit, [guess]
 
 
 def find_columns(

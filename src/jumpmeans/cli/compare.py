@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import legible
 from .columns import column_options, read_table, take_asked
 from .ending import spoken
 from .files import check_free
@@ -47,8 +48,7 @@ def compare(
     found = compare_models(
         panel, emission=family, n_states=n_states, fraction=hold_out, folds=folds, n_jobs=jobs, random_state=seed
     )
-    shown = ("name", "error", "low", "high", "log_score", "seconds")
-    say.table(f"{found.measure}, with 95 % intervals", {name: [row[name] for row in found.rows] for name in shown})
+    say.table(f"{found.measure}, with 95 % intervals", legible.of_comparison(found))
     for row in found.rows:
         if row["message"]:
             say.warn(f"{row['name']}: {row['message']}")

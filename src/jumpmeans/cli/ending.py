@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ..errors import InfeasibleError, MissingExtraError, ModelFileError, PanelError
-from .say import Say, clean
+from .say import Say, by_options, laid
 
 # Exit codes, as docs/command-line.md has them; the first that fits.
 FAULT, ASKED, DATA, MODEL, EXISTS, EXTRA, STOPPED = 1, 2, 3, 4, 5, 6, 130
@@ -54,7 +54,7 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
             if debug:
                 traceback.print_exc()
             code = next((code for kind, code in CODES if isinstance(error, kind)), FAULT)
-            click.echo(f"error: {_told(error, code)}", err=True)
+            click.echo(laid(f"error: {_told(error, code)}", sys.stderr), err=True)
             raise click.exceptions.Exit(code) from None
 
     return wrapped
@@ -62,8 +62,5 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
 
 def _told(error: Exception, code: int) -> str:
     if code != FAULT:
-        return clean(str(error))
-    return (
-        f"{type(error).__name__}: {clean(str(error))} (this should not happen: it is a fault of jumpmeans; --debug "
-        "shows where)"
-    )
+        return by_options(str(error))
+    return f"{type(error).__name__}: {error} (this should not happen: it is a fault of jumpmeans; --debug shows where)"

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .columns import column_options, read_table, take_asked
+from . import legible
+from .columns import column_options, find_unit, read_table, take_asked
 from .ending import spoken
 from .files import Clock, check_free, make_folder, peak_memory, write_csv, write_run, write_trajectories
+from .held_out import hold_out_test
+from .held_out import to_record as held_record
 from .models import make_model, model_options
 from .sureness import dwell_interval, to_record
 
@@ -31,13 +34,14 @@ if TYPE_CHECKING:
 @click.option(
     "--format", "file_format", type=click.Choice(["csv", "parquet"]), default="csv", help="Of the trajectories."
 )
+@click.option("--time-unit", metavar="WORD", help="Unit of times that are numbers, such as years, to be shown.")
 @click.option("--title", help="Title of the report.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @spoken
 def fit(
     say: Say, file: str, hold_out: float | None, refits: int | None, out: str | None, file_format: str,
-    title: str | None, no_report: bool, force: bool, **options: Any,
+    time_unit: str | None, title: str | None, no_report: bool, force: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Fit a model to a table.
 
@@ -57,16 +61,17 @@ def fit(
     asked = take_asked(options)
     with clock.part("read"):
         panel, columns = read_table(file, asked, say)
-    model, guessed = make_model(say, panel, **options)
+    unit, units = find_unit(say, columns, panel, time_unit)
+    model, families = make_model(say, panel, **options)
+    guessed = [*columns.guessed, *units, *families]
     say.note(f"fitting {type(model).__name__}")
     with clock.part("fit"):
         model.fit(panel)
-    held: dict[str, float] = {}
-    verdict = None
+    held = None
     if hold_out is not None:
         say.note(f"testing on {100 * hold_out:g} % of the values, held out")
         with clock.part("hold out"):
-            held, verdict = _test(model, panel, hold_out, options["seed"])
+            held = hold_out_test(model, panel, hold_out, options["seed"])
     with clock.part("refits"):
         wanted = 0 if refits is None and no_report else refits
         sure = dwell_interval(say, model, panel, wanted, options["jobs"], options["seed"])
@@ -78,23 +83,27 @@ def fit(
         model.save(folder / "model.jm")
         write_trajectories(folder / names[1], model.trajectories_)
         write_csv(folder / "states.csv", summary)
-        written = names if no_report or _write_report(say, model, panel, folder, held, sure, title) else names[:-1]
+        page = None if no_report else _write_report(say, model, panel, folder, held, sure, title, unit)
+        written = names if no_report or page is not None else names[:-1]
     write_run(
         folder / "run.json", file, columns.roles, clock,
-        guessed=[*columns.guessed, *guessed], model=_describe(model), seed=options["seed"], held_out=held or None,
-        dwell_interval=to_record(sure), verdict=verdict, warnings=say.warnings, files=written,
+        guessed=guessed, model=_describe(model), seed=options["seed"], title=title, time_unit=unit,
+        held_out=held_record(held), dwell_interval=to_record(sure), warnings=say.warnings, files=written,
         peak_memory_mb=peak_memory(),
     )  # fmt: skip
-    shown = {name: column for name, column in summary.items() if name != "note"}
-    say.table(f"{type(model).__name__} of {Path(file).name}: {len(model.states_)} states", shown)
+    n = len(model.states_)
+    title = f"{type(model).__name__} of {Path(file).name}: {n} state{'' if n == 1 else 's'}"
+    say.table(title, legible.of_states(summary, unit))
     say.tell("".join(f"Mind: {note}.\n" for note in summary.get("note", ()) if note).rstrip())
-    if verdict is not None:
-        say.tell(verdict)
+    if held is not None:
+        say.tell(held.verdict)
     say.tell(f"{', '.join(written)} in {folder}")
+    if page is not None:
+        say.tell(f"Open {page} in a browser.")
     say.result(
         {
-            "folder": str(folder), "files": written, "states": summary, "guessed": [*columns.guessed, *guessed],
-            "held_out": held or None, "verdict": verdict, "warnings": say.warnings,
+            "folder": str(folder), "files": written, "states": summary, "guessed": guessed, "time_unit": unit,
+            "held_out": held_record(held), "warnings": say.warnings,
         }
     )  # fmt: skip
 
@@ -113,43 +122,22 @@ def _describe(model: Any) -> dict[str, Any]:
     return {"class": type(model).__name__, "options": shown, **fitted}
 
 
-def _test(model: Any, panel: Any, share: float, seed: int) -> tuple[dict[str, float], str]:
-    """Errors on values held out, the model's first, beside rules of thumb; and what to use."""
-    from sklearn.base import clone
-
-    from ..comparators import CarriedForward, Interpolation, MostCommon
-    from ..evaluation import compare
-
-    name, emission = type(model).__name__, model.emission
-    models = {
-        name: clone(model),
-        "last value carried forward": CarriedForward(emission=emission),
-        "interpolation": Interpolation(emission=emission),
-        "most common value": MostCommon(emission=emission),
-    }
-    found = compare(panel, models, fraction=share, folds=1, n_jobs=1, random_state=seed)
-    errors = {row["name"]: row["error"] for row in found.rows if row["error"] == row["error"]}
-    first = [key for key in errors if key.startswith(name)]
-    return {key: errors[key] for key in [*first, *(key for key in errors if key not in first)]}, found.verdict
-
-
 def _write_report(
-    say: Say, model: Any, panel: Any, folder: Path, held: dict[str, float], sure: Any, title: str | None
-) -> bool:
-    """Write the report, where what it needs is there."""
+    say: Say, model: Any, panel: Any, folder: Path, held: Any, sure: Any, title: str | None, unit: str | None
+) -> Path | None:
+    """Write the report, where what it needs is there; where it is."""
     try:
         from ..report import write_report
     except ImportError as error:
         say.note(f"no report.html: {error}")
-        return False
+        return None
     from ..errors import MissingExtraError
 
     try:
-        write_report(
+        return write_report(
             model, panel, folder / "report.html",
-            held_out=held or None, dwell_interval=sure, title=title, warnings=say.warnings,
+            held_out=held, dwell_interval=sure, title=title, warnings=say.warnings, time_unit=unit,
         )  # fmt: skip
     except MissingExtraError as error:
         say.note(f"no report.html: {error}")
-        return False
-    return True
+        return None

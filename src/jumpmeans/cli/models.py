@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ..data.panel import Panel
     from .say import Say
 
+# Labels that by their name are never left.
+DEATHS = ("dead", "death", "died", "deceased")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -23,7 +25,10 @@ def model_options(command: Command) -> Command:
         [
             click.option("--states", default="auto", metavar="N|auto", help="Number of states, or auto: learned."),
             click.option(
-                "--emission", multiple=True, metavar="FAMILY", help="Family of each column, such as gaussian."
+                "--emission",
+                multiple=True,
+                metavar="FAMILY",
+                help="Family of each column: direct (the value is the state), categorical, gaussian, poisson, ...",
             ),
             click.option("--allowed", metavar="A-B,...", help="Moves that may happen, such as 1-2,2-1."),
             click.option("--absorbing", multiple=True, metavar="STATE", help="A state that is never left."),
@@ -58,10 +63,11 @@ def make_model(
         options["engine"] = Threads(jobs)
     direct = shows_states(family)
     if direct and allowed is None and not absorbing and "structure" not in options:
-        absorbing = tuple(map(str, entered_and_never_left(panel)))
-        for state in absorbing:
-            say.note(f"guessed: --absorbing {state} (its rows are entries, and no row follows them)")
-            guessed.append(f"--absorbing {state}")
+        found = never_left(panel)
+        absorbing = tuple(map(str, found))
+        for state, why in found.items():
+            say.note(f"guessed: --absorbing {state} ({why})")
+            guessed.append(f"--absorbing {state} ({why})")
     if allowed is not None or absorbing:
         labels = panel.labels(0).tolist() if direct else list(range(n_states or 0))
         labels = options.get("states", labels)
@@ -87,21 +93,25 @@ def choose_families(panel: Panel, asked: tuple[str, ...], n_states: int | None) 
     return [guess.family for guess in guesses], [f"--emission {guess.family} ({guess.why})" for guess in guesses]
 
 
-def entered_and_never_left(panel: Panel) -> list[Any]:
-    """Labels that are only ever seen as an entry, at the end of a sequence: deaths, most likely."""
+def never_left(panel: Panel) -> dict[Any, str]:
+    """Labels that no row of a sequence follows and that tell of an end, by their rows or by their name; and why."""
     import numpy as np
 
     from ..kinds import ENTRY
 
-    if panel.kinds is None:
-        return []
     last = np.zeros(panel.n_observations, bool)
     last[panel.offsets[1:] - 1] = True
-    ending = last & (panel.kinds == ENTRY)
     codes = panel.values[:, 0]
-    return [
-        label for k, label in enumerate(panel.labels(0).tolist()) if np.any(codes == k) and ending[codes == k].all()
-    ]
+    found: dict[Any, str] = {}
+    for k, label in enumerate(panel.labels(0).tolist()):
+        own = codes == (k if panel.categories[0] is not None else label)
+        if not own.any() or not last[own].all():
+            continue
+        if panel.kinds is not None and (panel.kinds[own] == ENTRY).all():
+            found[label] = "its rows are entries, and no row follows them"
+        elif str(label).strip().lower() in DEATHS:
+            found[label] = "by its name, and no row follows it"
+    return found
 
 
 def _number_of_states(states: str) -> int | None:

@@ -11,6 +11,7 @@ import click
 from .columns import column_options, fitted_columns, read_table, take_asked
 from .ending import spoken
 from .files import check_free, checksum, find_model
+from .held_out import from_record as read_test
 from .sureness import from_record
 
 if TYPE_CHECKING:
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 @click.option("--data", type=click.Path(), help="The table; by default the one that the model was fitted to.")
 @column_options
 @click.option("--out", type=click.Path(), help="File to write; by default report.html in the folder.")
+@click.option("--time-unit", metavar="WORD", help="Unit of times that are numbers; by default that of the fit.")
 @click.option("--title", help="Title of the report.")
 @click.option("--force", is_flag=True, help="Replace a report that is there.")
 @spoken
 def report(
-    say: Say, folder: str, data: str | None, out: str | None, title: str | None, force: bool, **options: Any
+    say: Say, folder: str, data: str | None, out: str | None, time_unit: str | None, title: str | None, force: bool,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Write the report of a fit: FOLDER is what fit wrote, or a model file."""
     from ..errors import MissingExtraError
@@ -49,7 +52,8 @@ def report(
     except ImportError as error:
         raise MissingExtraError(f"a report needs more than is installed: {error}") from None
     write_report(
-        model, panel, target, held_out=run.get("held_out"), title=title, warnings=run.get("warnings", ()),
+        model, panel, target, held_out=read_test(run.get("held_out")), title=title or run.get("title"),
+        warnings=run.get("warnings", ()), time_unit=time_unit or run.get("time_unit"),
         dwell_interval=from_record(run.get("dwell_interval"), model),
     )  # fmt: skip
     say.tell(f"{target}")

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+import shlex
+import shutil
 import sys
+import textwrap
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import click
 
+# Advice of the library is for Python; here the same is said by options.
+ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"(?:say )?(?:structure=)?Structure\(absorbing=(\[.*?\])\)", lambda found: _absorbing(found)),
+    (r"Structure\(allowed=\.\.\.\)", "--allowed A-B,..."),
+    (r"refine='converged'", "--option refine=converged"),
+    (r"say kind=\.\.\. in Panel\.from_frame \(kinds=\.\.\. in from_arrays\)", "name a column of words by --kind"),
+    (r"say by kind=", "say by a column named by --kind"),
+    (r"\bemission=", "--emission "),
+)
 # A cell of a printed table shows so many characters.
 WIDEST = 100
 
@@ -18,6 +32,31 @@ WIDEST = 100
 def clean(text: str) -> str:
     """Text without anything that moves the cursor, colours the terminal or turns its direction."""
     return "".join(x if x.isprintable() or x == "\n" else x.encode("unicode_escape").decode() for x in text)
+
+
+def by_options(text: str) -> str:
+    """Advice for users of the library, as one follows it at the command line."""
+    for pattern, options in ADVICE:
+        text = re.sub(pattern, options, text)
+    return text
+
+
+def _absorbing(found: re.Match[str]) -> str:
+    try:
+        labels = ast.literal_eval(found[1])
+    except (ValueError, SyntaxError):
+        return "give --absorbing STATE"
+    return "give " + " ".join(f"--absorbing {shlex.quote(str(label))}" for label in labels)
+
+
+def laid(text: str, stream: Any) -> str:
+    """Text without what steers a terminal, in lines that fit one; whole lines where it goes elsewhere."""
+    text = clean(text)
+    if not stream.isatty():
+        return text
+    width = max(shutil.get_terminal_size().columns, 40)
+    wrapped = (textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
+    return "\n".join(line for lines in wrapped for line in lines or [""])
 
 
 class Say:
@@ -34,10 +73,9 @@ class Say:
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("always")
             warnings.showwarning = self._warned
-            if self.quiet:
-                from ..progress import quiet
+            from ..progress import Bar, quiet
 
-                stack.enter_context(quiet())
+            stack.enter_context(quiet() if self.quiet else Bar.in_lines())
             yield self
 
     def _warned(self, message: Any, category: Any, *_: Any, **__: Any) -> None:
@@ -47,19 +85,20 @@ class Say:
 
     def warn(self, text: str) -> None:
         """Something to be wary of, once."""
+        text = by_options(text)
         if text not in self.warnings:
             self.warnings.append(text)
-            click.echo(f"warning: {clean(text)}", err=True)
+            click.echo(laid(f"warning: {text}", sys.stderr), err=True)
 
     def note(self, text: str) -> None:
         """What is being done, or was guessed."""
         if not self.quiet:
-            click.echo(clean(text), err=True)
+            click.echo(laid(text, sys.stderr), err=True)
 
     def tell(self, text: str) -> None:
         """A result, for people."""
         if text and not (self.quiet or self.as_json):
-            click.echo(clean(text))
+            click.echo(laid(text, sys.stdout))
 
     def result(self, result: Mapping[str, Any]) -> None:
         """The whole result, for programs."""
@@ -75,12 +114,21 @@ class Say:
         from rich.text import Text
 
         table = Table(title=Text(clean(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
-        for name in columns:
-            table.add_column(Text(clean(str(name))), overflow="fold")
+        for name, column in columns.items():
+            justify: Any = "right" if all(map(_is_numeric, column)) else "left"
+            table.add_column(Text(clean(str(name))), overflow="fold", justify=justify)
         for row in zip(*columns.values(), strict=True):
             table.add_row(*(Text(_cell(x)) for x in row))
         text = sys.stdout
-        Console(file=text, width=None if text.isatty() else 160, highlight=False, soft_wrap=False).print(table)
+        console = Console(file=text, width=None if text.isatty() else 160, highlight=False, soft_wrap=False)
+        with console.capture() as captured:
+            console.print(table)
+        click.echo("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))
+
+
+def _is_numeric(x: Any) -> bool:
+    """Whether a cell is a number, or one with its unit."""
+    return isinstance(x, int | float) or hasattr(x, "item") or bool(re.fullmatch(r"[-\d.e+]+( %)?|for ever|", str(x)))
 
 
 def _cell(x: Any) -> str:

@@ -25,7 +25,7 @@ from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, hold
 from ..fit.advice import warn_of_looks
 from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
 from ..fit.information import observed_information
-from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, refuse_scanned
+from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, level_starts, refuse_scanned
 from ..fit.setup import (
     Data,
     are_distinct,
@@ -205,12 +205,14 @@ class EM(ReadOut):
         effects = laid.effects
         task = self._task(laid, constraints, blank, measured, labels)._replace(shortest_gap=panel.shortest_gap)
         few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
-        levels = begin_levels(measured, blank.encode(measured), blank, self.offsets, self.offset_sd)
+        begun = begin_levels(measured, blank.encode(measured), blank, self.offsets, self.offset_sd)
+        levels = [own[0] for own in level_starts(begun)]
         run = None
         if given is not None:
-            starts = [opened(with_effects(given, effects, blank), constraints, typical_gap(measured))]
+            start = opened(with_effects(given, effects, blank), constraints, typical_gap(measured))
+            starts = [(start, own) for own in levels]
         elif few is panel or not are_distinct(blank, blank.encode(few)):
-            starts = self._starts(here, blank, constraints, labels, effects, levels)
+            starts = [start for own in levels for start in self._starts(here, blank, constraints, labels, effects, own)]
         else:
             seen = lay_out(effects, few)
             sample = self._task(seen, constraints, blank, few, labels)
@@ -219,10 +221,10 @@ class EM(ReadOut):
             with suppress(NoPathError):
                 found = self._best_climb(sample, self._starts(few, blank, constraints, labels, effects)).end
                 loose = loosened(found, sample, blank.encode(seen.panel), seen.panel)
-                run = self._best_climb(task, [opened(loose, constraints, typical_gap(few))])
+                run = self._best_climb(task, [(opened(loose, constraints, typical_gap(few)), None)])
             starts = [] if run else self._starts(here, blank, constraints, labels, effects)
         with explained(laid.panel, WHY):
-            run = run or self._best_climb(task, starts, levels)
+            run = run or self._best_climb(task, starts)
         with all_at_once(self) as new:
             new._publish(panel, run, labels, task.shortest_gap, laid.z)
         return self
@@ -235,8 +237,8 @@ class EM(ReadOut):
         labels: NDArray[Any],
         effects: Effects | None,
         levels: Levels | None = None,
-    ) -> list[Process]:
-        """Processes to start from."""
+    ) -> list[tuple[Process, Levels | None]]:
+        """Processes to start from, and the levels of people that go with them."""
         x = at_own_level(panel, blank.encode(panel), levels)
         check_distinct(panel, blank, x)
         rng = np.random.default_rng(self.random_state)
@@ -248,12 +250,15 @@ class EM(ReadOut):
         for k in range(1 if blank.is_direct else self.n_init):
             emission = hidden_start(blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None)
             emission = named_emission(emission, x, panel, labels)
-            found.append(Process(rates, P, constraints.initial, emission, labels, effects))  # type: ignore[arg-type]
+            start = Process(rates, P, constraints.initial, emission, labels, effects)  # type: ignore[arg-type]
+            found.append((start, levels))
         return found
 
-    def _best_climb(self, task: Task, starts: list[Process], levels: Levels | None = None) -> Climb:
+    def _best_climb(self, task: Task, starts: list[tuple[Process, Levels | None]]) -> Climb:
         """The climb that ends highest."""
-        climbs = [climb_with_levels(task, start, self.max_iter, self.tol, self.accelerate, levels) for start in starts]
+        climbs = [
+            climb_with_levels(task, start, self.max_iter, self.tol, self.accelerate, levels) for start, levels in starts
+        ]
         return max(climbs, key=lambda run: run.end.log_lik)
 
     def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], shortest: float, z: Floats | None) -> None:

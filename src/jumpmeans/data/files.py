@@ -20,7 +20,7 @@ from ..errors import MissingExtraError, PanelError, nearest
 from .building import Roles, build
 from .known import check_sets
 from .panel import Panel
-from .text import Fields, key_column, number_column, time_column, unshielded, value_column
+from .text import Fields, key_column, number_column, time_column, unshielded, value_column, with_points
 
 LARGEST_UNPACKED = 1 << 30
 """Bytes that a gzip file may unpack to; a small file can hold far more than memory does."""
@@ -29,6 +29,7 @@ _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of such files
 _LONGEST_HEADER = 1 << 20  # bytes in which the names of the columns must stand
 _LINES_AT_ONCE = 500  # more would make Python look for garbage among all fields, over and over
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_BETWEEN = (",", ";", "\t")
 
 
 def read_panel(
@@ -40,7 +41,8 @@ def read_panel(
     ----------
     path : str or path
         A text file in UTF-8, its fields between commas (``.csv``, ``.csv.gz``) or tabs (``.tsv``, ``.tsv.gz``),
-        or a Parquet file (``.parquet``).
+        or a Parquet file (``.parquet``). Where the header has semicolons or tabs and nothing else, these are between
+        the fields; with semicolons numbers may have a decimal comma, as spreadsheets of many countries write them.
     missing : list of str, optional
         What stands for a missing value in a text file besides an empty field, for example ``["NA"]``. Left out,
         NA, None, null and the like are refused where all other fields of a column of values are numbers (NaN is
@@ -83,7 +85,7 @@ def read_panel(
     """
     roles = Roles.named(**columns)
     path = Path(path)
-    delimiter = _find_delimiter(path)
+    delimiter = find_delimiter(path)
     if delimiter is not None:
         return Panel(**build(roles.pick(_read_text(path, delimiter, roles, missing))))
     table = read_parquet(path)
@@ -93,7 +95,7 @@ def read_panel(
 def read_header(path: str | PathLike[str]) -> list[str]:
     """Names of the columns of a file that `read_panel` reads."""
     path = Path(path)
-    delimiter = _find_delimiter(path)
+    delimiter = find_delimiter(path)
     if delimiter is None:
         return parquet_names(path)
     text = _decode(path, _unpack(path, _LONGEST_HEADER), "ignore")
@@ -107,7 +109,7 @@ def read_header(path: str | PathLike[str]) -> list[str]:
 def words_of(path: str | PathLike[str], column: str, most: int) -> set[str]:
     """Distinct fields of a column as text, empty where one is missing; no more are looked for than `most` and one."""
     path = Path(path)
-    delimiter = _find_delimiter(path)
+    delimiter = find_delimiter(path)
     if delimiter is None:
         return {"" if x is None else str(x) for x in read_parquet(path).column(column).unique()[: most + 1].to_pylist()}
     reader = csv.reader(StringIO(_decode(path, _unpack(path)), newline=""), delimiter=delimiter, strict=True)
@@ -122,7 +124,7 @@ def words_of(path: str | PathLike[str], column: str, most: int) -> set[str]:
     return found
 
 
-def _find_delimiter(path: Path) -> str | None:
+def find_delimiter(path: Path) -> str | None:
     """What stands between the fields of a text file; None for a Parquet file. Any other is refused."""
     if not path.is_file():
         others = (other.name for other in path.parent.iterdir()) if path.parent.is_dir() else ()
@@ -135,7 +137,14 @@ def _find_delimiter(path: Path) -> str | None:
         raise PanelError(
             f"{str(path)!r} must be a .csv or .tsv file (or .gz of one), or a .parquet file; save the table as one."
         )
-    return delimiter
+    return delimiter if delimiter is None else _of_header(path, delimiter)
+
+
+def _of_header(path: Path, usual: str) -> str:
+    """What stands between the names of the columns: the usual, or the only other one that is there instead."""
+    header = _decode(path, _unpack(path, _LONGEST_HEADER), "ignore").lstrip("\r\n").partition("\n")[0]
+    others = [other for other in _BETWEEN if other in header]
+    return others[0] if len(others) == 1 else usual
 
 
 # ----------------------------------------------------------------------------------------------------- text
@@ -155,6 +164,8 @@ def _read_text(path: Path, delimiter: str, roles: Roles, missing: Sequence[str] 
     apart = {str(label): label for label in check_sets(roles.sets)}
     columns: dict[str, AnyArray] = {}
     for name, written in fields.items():
+        if delimiter == ";" and name not in (roles.id, roles.group, roles.kind):
+            written = with_points(written, blank)
         column: Fields = [None if x in blank else unshielded(x) for x in written]
         if name in (roles.id, roles.group):
             columns[name] = key_column(column)

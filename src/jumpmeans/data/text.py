@@ -91,6 +91,14 @@ def value_column(fields: Fields, name: str, decided: bool, apart: Mapping[str, A
     return _objects(list(fields))
 
 
+def with_points(fields: list[str], blank: set[str]) -> list[str]:
+    """Numbers with a decimal point instead of a comma, if with it every field that is not blank is one."""
+    if not any("," in x for x in fields):
+        return fields
+    pointed = [x.replace(",", ".", 1) for x in fields]
+    return pointed if all(x in blank or NUMBER.fullmatch(x) for x in pointed) else fields
+
+
 def number_column(fields: Fields, name: str) -> AnyArray:
     """Numbers; anything else is refused."""
     numbers = read_numbers(fields)

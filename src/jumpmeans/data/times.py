@@ -108,7 +108,8 @@ def _parse_date(text: str, row: int) -> datetime:
         return datetime.fromisoformat(text.strip())
     except ValueError:
         raise PanelError(
-            f"times must be numbers or ISO dates such as 2024-03-01T12:30, got {shorten(repr(text))} at row {row}."
+            f"times must be numbers or ISO dates such as 2024-03-01T12:30, got {shorten(repr(text))} at row {row}; "
+            "write them so (yyyy-mm-dd in a spreadsheet)."
         ) from None
 
 

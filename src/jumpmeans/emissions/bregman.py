@@ -20,8 +20,9 @@ from scipy.special import gammaln, xlogy
 from ..arrays import Floats, power_of_two, totals
 from ..errors import PanelError
 from ..forms import EXPONENTIAL, MEAN, POISSON, Formula, rows, table_of
-from .column import LARGEST, Column, Ints, numeric_values, per_state, require
+from .column import Column, Ints, numeric_values, per_state, require
 from .parts import Part, Take
+from .single import LARGEST
 
 if TYPE_CHECKING:
     from ..data.panel import Panel

@@ -15,6 +15,7 @@ from ..errors import PanelError, first_few
 from ..forms import Formula
 from ..stored import Fields
 from .parts import Part, Take
+from .single import LARGEST, Single
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -22,13 +23,11 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.integer[Any]]
 
-# Readings are at most so large, so that sums of their squares are finite; noise is no less than the inverse of it.
-LARGEST = 1e140
 # A state's spread is never taken below this share of the column's: one repeated value is no certainty.
 SCALE_FLOOR = 0.05
 
 
-class Column(Fields, ABC):
+class Column(Single, Fields, ABC):
     """Emission of one column given the state: parameters θ, divergence d and density.
 
     Instances are immutable; an update makes a new one. In all methods x is (n,), the numbers that `encode` makes of

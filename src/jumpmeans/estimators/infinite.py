@@ -16,7 +16,8 @@ from ..errors import PanelError
 from ..fit.advice import warn_of_looks
 from ..fit.births import Rules, Step, search_states
 from ..fit.descent import Descent, Model, descend, descend_with_spread
-from ..fit.levels import at_own_level, begin_levels, refuse_scanned
+from ..fit.evidence import evidence, process_behind
+from ..fit.levels import at_own_level, begin_levels, find_levels, level_starts, refuse_scanned, units_at_zero
 from ..fit.proposals import PROPOSALS, Scene
 from ..fit.setup import (
     TOL,
@@ -355,12 +356,12 @@ process_, states_, n_iter_, converged_, history_
         if few is panel and run.levels is None:
             return run, model, path
         params = replace(run.params, emission=run.params.emission.with_counts_of(blank, 1.0))
+        sequences, timing = hold(self.engine, panel, params.emission), run.timing.restarted()
         levels = run.levels
-        if levels is not None and few is not panel and isinstance(panel, Panel):
-            x = params.emission.encode(panel)
-            levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
-        model = model.at(levels)
-        sequences, timing = hold(self.engine, panel, params.emission).at(levels), run.timing.restarted()
+        if self.offsets is not None and levels is not None and few is not panel and isinstance(panel, Panel):
+            own = replace(units_at_zero(panel, self.offsets, levels.sds), noises=levels.noises, fixed=levels.fixed)
+            levels = find_levels(sequences.at(own), process_behind(run, model.constraints)).levels
+        model, sequences = model.at(levels), sequences.at(levels)
         with explained(panel, WHY, REMEDY):
             if few is not panel:
                 tol = or_auto(self.tol, TOL_AFTER_SAMPLE)
@@ -384,26 +385,32 @@ process_, states_, n_iter_, converged_, history_
     def _search(self, panel: Panel, params: Params, prices: Prices) -> tuple[Descent, list[Step]]:
         x = params.emission.encode(panel)
         block = Block.of(panel, x)
-        levels = begin_levels(panel, x, params.emission, self.offsets, self.offset_sd)
-        model = self._model(prices, every_move(len(params.rates))).at(levels)
+        groups = level_starts(begin_levels(panel, x, params.emission, self.offsets, self.offset_sd))
+        held, n = Sequences.hold(get_engine(self.engine), block), total_weight(panel)
+        rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, or_auto(self.tol, TOL))
 
         def seen(own: Levels | None) -> tuple[Block, Floats]:
             y = at_own_level(panel, x, own)
             features = row_features(params.emission, y, panel) / feature_units(params.emission, y, panel)
             return replace(block, x=y), features
 
-        scene = Scene(
-            block,
-            Dwells.blank(block),
-            params,
-            np.zeros((0, 0)),  # of the levels that the search begins with
-            1.0 / typical_gap(panel),
-            lambda n: model._replace(constraints=every_move(n)),
-            seen=seen,
-        )
-        rules = Rules(self._kinds(), self.max_states, self.check, self.max_iter, or_auto(self.tol, TOL))
-        held = Sequences.hold(get_engine(self.engine), block).at(levels)
-        return search_states(held, scene, rules, total_weight(panel))
+        def search(levels: Levels | None) -> tuple[Descent, list[Step]]:
+            model = self._model(prices, every_move(len(params.rates))).at(levels)
+            scene = Scene(
+                block,
+                Dwells.blank(block),
+                params,
+                np.zeros((0, 0)),  # of the levels that the search begins with
+                1.0 / typical_gap(panel),
+                lambda n: model._replace(constraints=every_move(n)),
+                seen=seen,
+            )
+            return search_states(held.at(levels), scene, rules, n)
+
+        found = [search(own[0]) for own in groups]
+        if len(found) == 1:
+            return found[0]
+        return max(found, key=lambda one: evidence(held, one[0], every_move(len(one[0].params.rates)), n))
 
     def _kinds(self) -> tuple[str, ...]:
         if isinstance(self.proposals, str):

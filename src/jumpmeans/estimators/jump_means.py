@@ -16,6 +16,7 @@ from ..engines.scanned import ScannedPanel
 from ..fit.advice import warn_of_looks
 from ..fit.ascent import opened
 from ..fit.descent import Descent, Model, descend, descend_with_spread
+from ..fit.evidence import likelihood_behind
 from ..fit.levels import at_own_level, begin_levels, find_levels, level_starts, refuse_scanned
 from ..fit.refine import Decoder, closing_prices
 from ..fit.setup import (
@@ -43,6 +44,7 @@ from ..fit.setup import (
 from ..fit.start import given_process, named_emission, start_emission, start_rows, with_effects
 from ..model.constraints import Constraints
 from ..model.dependence import Laid, lay_out
+from ..model.levels import Levels
 from ..model.objective import Prices
 from ..model.params import Params
 from ..model.process import Process
@@ -310,8 +312,8 @@ class JumpMeans(JumpModel):
         if run is None:
             with explained(laid.panel, WHY, REMEDY):
                 sample, run = None, self._best_start(panel, laid, sequences, given, blank, model, labels)
+        model = model.at(run.levels)
         with status("closing steps"):
-            run, model = descend_with_spread(sequences, run, model, self.max_iter, or_auto(self.tol, TOL))
             self._publish(panel, laid, sequences.at(run.levels), run, model, labels, sample)
         return self
 
@@ -319,19 +321,27 @@ class JumpMeans(JumpModel):
         self, data: Data, laid: Laid, sequences: Sequences, given: Process | None, blank: Record, model: Model,
         labels: AnyArray,
     ) -> Descent:  # fmt: skip
-        """The descent that ends lowest, of those from all starts."""
+        """The descent that ends lowest, of those from all starts; of several spreads of offsets, the likeliest."""
         panel = measured_panel(data) if isinstance(data, ScannedPanel) else data
         x = blank.encode(panel)
+        groups = level_starts(begin_levels(panel, x, blank, self.offsets, self.offset_sd))
+        if given is not None and self.offsets is not None:
+            groups = [[find_levels(sequences.at(own[-1]), given).levels] for own in groups]
+        found = [self._best_at(own, panel, laid, sequences, given, blank, x, model, labels) for own in groups]
+        if len(found) == 1:
+            return found[0]
+        return max(found, key=lambda run: likelihood_behind(sequences, run, model.constraints)[0])
+
+    def _best_at(
+        self, levels: list[Levels | None], panel: Panel, laid: Laid, sequences: Sequences, given: Process | None,
+        blank: Record, x: Floats, model: Model, labels: AnyArray,
+    ) -> Descent:  # fmt: skip
+        """The descent that ends lowest, of those from all starts under offsets of one spread."""
         rng = np.random.default_rng(self.random_state)
-        moves = model.constraints.moves
-        levels = begin_levels(panel, x, blank, self.offsets, self.offset_sd)
-        model = model.at(levels)
-        starts, own_starts = self._n_starts(blank) if given is None else 1, level_starts(levels)
-        if given is not None and levels is not None:
-            own_starts = [find_levels(sequences.at(levels), given).levels]
-        many = len(own_starts)
+        model, moves = model.at(levels[0]), model.constraints.moves
+        starts, many = self._n_starts(blank) if given is None else 1, len(levels)
         runs = []
-        for k, own in enumerate(own_starts * starts):
+        for k, own in enumerate(levels * starts):
             centred = at_own_level(panel, x, own)
             if given is None:
                 check_distinct(panel, blank, x)
@@ -352,7 +362,8 @@ class JumpMeans(JumpModel):
                 )  # fmt: skip
             with status(f"start {k + 1} of {starts * many}"):
                 runs.append(descend(sequences.at(own), start, model, self.max_iter, or_auto(self.tol, TOL)))
-        return min(runs, key=lambda run: run.cost.total)
+        best = min(runs, key=lambda run: run.cost.total)
+        return descend_with_spread(sequences, best, model, self.max_iter, or_auto(self.tol, TOL))[0]
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         # with a structure, states have a meaning of their own, and their order is kept

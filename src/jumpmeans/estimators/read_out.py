@@ -422,5 +422,5 @@ def next_states(process: Process, m: int, most: int = 3) -> str:
     if process.rates[m] == 0:
         return "none"
     labels = process.states.tolist()
-    order = [j for j in np.argsort(-row, kind="stable")[:most].tolist() if row[j] > 0]
+    order = [j for j in np.argsort(-row, kind="stable")[:most].tolist() if row[j] >= 0.005]  # the rest would be 0 %
     return ", ".join(f"{labels[j]} {100 * row[j]:.0f} %" for j in order)

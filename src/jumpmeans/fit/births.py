@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..history import History
 from ..model.params import Params
-from ..model.process import Process
 from ..passes import Sequences
 from ..stored import stored
-from .descent import Descent, descend
-from .em_steps import em_steps
-from .levels import find_levels, spread_given
+from .descent import Descent, Model, descend
+from .evidence import evidence
 from .proposals import BIRTHS, PROPOSALS, Proposal, Scene, timeline
-from .publish import estimate_process
-from .setup import PSEUDO_COUNT
 
 # Sweeps that score a proposal, and how many of each kind are scored in a round.
 TRIAL_SWEEPS = 3
 TRIALS = {"emissions": 3, "pair": 2, "dwells": 1, "merge": 2, "drop": 1}
-# EM steps before the likelihoods of two numbers of states are compared.
-CHECK_STEPS = 20
 # A round whose J is no lower than this, relatively, is no progress.
 LEAST_FALL = 1e-9
 
@@ -60,6 +52,9 @@ def search_states(sequences: Sequences, scene: Scene, rules: Rules, n: float) ->
     """
     timing = History()
 
+    def model_of(run: Descent) -> Model:
+        return scene.model(len(run.params.rates))
+
     def settle(params: Params, dwells: Any) -> Descent:
         model = scene.model(len(params.rates))
         return descend(sequences, params, model, rules.max_iter, rules.tol, dwells, timing)
@@ -68,7 +63,7 @@ def search_states(sequences: Sequences, scene: Scene, rules: Rules, n: float) ->
     sequences = sequences.at(run.levels)
     path = [Step("start", len(run.params.rates), run.cost.total)]
     history = list(run.history)
-    known = evidence(sequences, scene, run, n) if rules.check else 0.0
+    known = evidence(sequences, run, model_of(run).constraints, n) if rules.check else 0.0
     while True:
         block, features = scene.seen(run.levels)
         dwells = sequences.fetch(run.dwells)
@@ -77,7 +72,7 @@ def search_states(sequences: Sequences, scene: Scene, rules: Rules, n: float) ->
             if not lower(trial.run.cost.total, run.cost.total):
                 continue
             if rules.check:
-                found = evidence(sequences, scene, trial.run, n)
+                found = evidence(sequences, trial.run, model_of(trial.run).constraints, n)
                 if trial.kind in BIRTHS and found <= known:
                     continue
                 known = found
@@ -117,23 +112,3 @@ def screened(scene: Scene, kinds: tuple[str, ...], may_grow: bool) -> list[Propo
         found = sorted(PROPOSALS[kind](scene, time), key=lambda proposal: proposal.expected)
         chosen += found[: TRIALS[kind]]
     return chosen
-
-
-def evidence(sequences: Sequences, scene: Scene, run: Descent, n: float) -> float:
-    """Log-likelihood of the process behind the trajectories after some EM steps, less the price of its parameters.
-
-    A state adds its emission, a rate and a share of the base row: each costs half the logarithm of the number of
-    observations (derivation, eq. 14). Dividing noise gains less than that; docs/choices.md has the null panels.
-    """
-    M = len(run.params.rates)
-    constraints = scene.model(M).constraints
-    levels = None if run.levels is None else spread_given(run.levels, run.stats, run.params)
-    process = estimate_process(run.stats, run.params, constraints, PSEUDO_COUNT, np.arange(M))
-    sequences = find_levels(sequences.at(levels), process)
-    process, sequences = em_steps(sequences, process, constraints, CHECK_STEPS, PSEUDO_COUNT)
-    return sequences.log_likelihood(process) - price(process, n)
-
-
-def price(process: Process, n: float) -> float:
-    """Half the logarithm of the number of observations for every parameter."""
-    return 0.5 * np.log(max(n, 2.0)) * len(process.rates) * (process.emission.n_free + 2)

@@ -38,8 +38,8 @@ from ..passes import Expected, Sequences
 OFFSETS = none | choice("sequence", "group")
 _sd = auto | price()
 OFFSET_SD = _sd | listed(_sd, "a list of them, one for each column")
-# A spread of offsets to begin with is no less than this share of the noise.
-LEAST_SHARE = 0.1
+# A spread of offsets to begin with is no less than this share of the noise, and a narrow one is this share of it.
+LEAST_SHARE, NARROW_SHARE = 0.1, 0.5
 # Steps that estimate a spread given the trajectories, and the relative change that ends them.
 SPREAD_STEPS, SPREAD_CHANGE = 200, 1e-4
 # Reading levels out: steps from each start, steps from the best of them, and the change, in spreads, that ends these.
@@ -118,9 +118,20 @@ def units_at_zero(panel: Panel, offsets: str, sds: Floats) -> Levels:
     return Levels(units, shares, weights, means, means, sds, np.zeros_like(sds), True).with_prior_variances()
 
 
-def level_starts(levels: Levels | None) -> list[Levels | None]:
-    """Offsets that a fit starts from: those that the means of people speak for, and none at all."""
-    return [None] if levels is None else [levels, at_zero(levels)]
+def level_starts(levels: Levels | None) -> list[list[Levels | None]]:
+    """Offsets that a fit starts from, by their spread; J compares those of one spread, and of several the likelihood.
+
+    Under the spread that the means of people speak for: these means, and none at all. People who stay in their states
+    for long have means as far apart as the states are; a fit from there takes states for people and stays there. So
+    there is a start under a narrow spread, too, without offsets.
+    """
+    if levels is None:
+        return [[None]]
+    wide: list[Levels | None] = [levels, at_zero(levels)]
+    narrow = np.minimum(levels.sds, NARROW_SHARE * levels.noises)
+    if levels.fixed or np.array_equal(narrow, levels.sds):
+        return [wide]
+    return [wide, [replace(at_zero(levels), sds=narrow).with_prior_variances()]]
 
 
 def at_own_level(panel: Panel, x: Floats, levels: Levels | None) -> Floats:

@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.linalg import expm
 from sklearn.exceptions import NotFittedError
 
 from ..comparators.sampled import SampledReadOut
@@ -16,11 +15,10 @@ from ..data.trajectories import Trajectories
 from ..estimators.read_out import as_panel
 from ..model.process import Process
 from ..plots.scale import make_scale
+from .prevalence import prevalence
 from .rivals import held_out_errors
 from .sequences import browse
 
-# Times at which the prevalence of the states is told.
-PREVALENCE_TIMES = 101
 # More columns of values are not drawn, and more states have no table of moves.
 MOST_COLUMNS, MOST_IN_TABLE = 8, 40
 # Chains that differ by more than this have not found the same answer.
@@ -63,6 +61,7 @@ def make_content(
     D = min(panel.n_columns, MOST_COLUMNS)
     told = [str(warning) for warning in warnings]
     sequences = browse(model, panel, paths, room)
+    shares = prevalence(process, panel, paths)
     return {
         "title": str(title or f"{type(model).__name__}: {_n(len(process.rates), 'state')} of {_names(panel)}"),
         "overview": {
@@ -79,7 +78,7 @@ def make_content(
             "zone": panel.clock is not None and panel.clock.zone is not None,
         },
         "moves": {"probs": _rounded(process.next_state().values), "rates": _rounded(process.rate_matrix)},
-        "prevalence": prevalence(process, panel, paths),
+        "prevalence": {name: _rounded(x, 3 if name in ("shares", "expected") else 5) for name, x in shares.items()},
         "columns": [_column(process, panel, paths, d) for d in range(D)],
         "more_columns": panel.n_columns - D,
         "sequences": sequences | {"list": [r | {"x": r["x"][:D]} for r in sequences["list"]]},
@@ -220,52 +219,6 @@ def _dwell_interval(model: Any, given: Any, M: int) -> tuple[list[list[Any]] | N
     return [[_finite(a), _finite(b)] for a, b in zip(low, high, strict=True)], level
 
 
-def prevalence(process: Process, panel: Panel, paths: Trajectories) -> dict[str, Any]:
-    """Share of the sequences in each state over the time since their start, on the paths and as the process expects.
-
-    A sequence counts until the end of its window. Where windows end with the entry into a state that is never left,
-    as with death, it stays counted there.
-    """
-    M = len(process.rates)
-    begin = paths.start_times[paths.offsets[:-1]]
-    sequence = np.repeat(np.arange(len(paths)), np.diff(paths.offsets))
-    start = paths.start_times - begin[sequence]
-    end = start + paths.dwell_times()
-    longest = float((paths.end_times - begin).max())
-    t = np.linspace(0.0, longest, PREVALENCE_TIMES) if longest > 0 else np.zeros(1)
-    last = paths.running
-    carried = _windows_end_at_entry(process, panel, paths)
-    stays = carried & (process.rates[paths.codes[last]] == 0)
-    end[last] = np.where(stays, np.inf, np.nextafter(end[last], np.inf))
-    counts = np.zeros((len(t) + 1, M))
-    for edge, sign in ((start, 1.0), (end, -1.0)):
-        np.add.at(counts, (np.searchsorted(t, edge), paths.codes), sign * panel.weights[sequence])
-    counts = np.maximum(np.cumsum(counts[:-1], axis=0), 0.0)
-    n = counts.sum(axis=1)
-    step = expm(process.rate_matrix * (t[1] if len(t) > 1 else 0.0))
-    expected = [process.initial_probs]
-    for _ in t[1:]:
-        expected.append(expected[-1] @ step)
-    return {
-        "times": _rounded(t),
-        "carried": carried,
-        "n": _rounded(n),
-        "shares": _rounded(counts / np.where(n > 0, n, 1.0)[:, None], 3),
-        "expected": _rounded(np.array(expected), 3),
-    }
-
-
-def _windows_end_at_entry(process: Process, panel: Panel, paths: Trajectories) -> bool:
-    """Whether most sequences that enter a state that is never left are seen there once at most."""
-    last = paths.offsets[1:] - 1
-    ended = np.flatnonzero(process.rates[paths.codes[last]] == 0)
-    if not len(ended):
-        return False
-    since = paths.start_times[last][panel.sequence_index]
-    looks = np.bincount(panel.sequence_index[panel.observed & (panel.times >= since)], minlength=len(paths))
-    return bool(np.median(looks[ended]) <= 1)
-
-
 # -------------------------------------------------------------------------------------------------- columns
 
 
@@ -291,6 +244,8 @@ def _column(process: Process, panel: Panel, paths: Trajectories, d: int) -> dict
 
 def _rounded(x: Any, digits: int = 5) -> Any:
     """Nested lists of numbers to so many digits; None for what is not finite."""
+    if isinstance(x, bool):
+        return x
     if np.ndim(x) > 0:
         return [_rounded(item, digits) for item in x]
     value = _finite(x)

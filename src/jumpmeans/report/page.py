@@ -44,10 +44,10 @@ def write_report(
         The sequences to show, usually those that the model was fitted to.
     path : str or Path
         Where to write. A file that is there is replaced.
-    held_out : float or {name: error}, optional
+    held_out : float, Comparison or {name: error}, optional
         Share of the observations to hold out, for a fit of the same model to the rest that is scored beside simple
-        rules: the last value carried forward, interpolation, the most common value. Or errors that are known
-        already, the model's first.
+        rules: the last value carried forward, interpolation, the most common value. Or what `compare` found, or errors
+        that are known already, the model's first.
     title : str, optional
     warnings : sequence of str
         What else a reader should be warned of, such as warnings of the fit.

@@ -14,6 +14,7 @@ from ..arrays import AnyArray, Floats, Ints
 from ..comparators import CarriedForward, Interpolation, MostCommon
 from ..data.bins import bins_by_column
 from ..data.panel import Panel
+from ..evaluation.compare import Comparison
 from ..evaluation.hold_out import Truth, hold_out
 from ..evaluation.scores import differences, held_out_rows, present_pairs
 from ..options import is_finite
@@ -25,15 +26,19 @@ NORMAL_95 = 1.96
 def held_out_errors(model: Any, panel: Panel, held_out: Any, bins: Any, random_state: Any) -> dict[str, Any] | None:
     """Errors of the model and of its rivals; None where nothing is held out.
 
-    held_out : None, the share of observations to hold out, or errors that are known: {name: error}.
+    held_out : None, the share of observations to hold out, what `compare` found, or errors that are known:
+        {name: error}.
     """
     if held_out is None:
         return None
+    if isinstance(held_out, Comparison):
+        return _compared(held_out)
     if isinstance(held_out, Mapping):
         return _given(held_out)
     if not is_finite(held_out) or not 0 < held_out < 1:
         raise ValueError(
-            "held_out must be None, a share between 0 and 1, or errors such as {'JumpMeans': 0.12}, got "
+            "held_out must be None, a share between 0 and 1, what compare() found, or errors such as "
+            "{'JumpMeans': 0.12}, got "
             f"{reprlib.repr(held_out)}."
         )
     masked, truth = hold_out(panel, held_out, random_state)
@@ -54,9 +59,10 @@ def held_out_errors(model: Any, panel: Panel, held_out: Any, bins: Any, random_s
         wrong = columns[d].is_symbolic or bounds is not None
         errors = {who: _errors(guess, truth, d, bounds, wrong) for who, guess in guesses.items()}
         sequence = _sequences(truth, d)
-        rows = [{"name": who, **_mean(error, sequence)} for who, error in errors.items()]
+        rows = [{"name": who, "own": not k, **_mean(error, sequence)} for k, (who, error) in enumerate(errors.items())]
         verdict = _verdict(rows, list(errors.values()), sequence)
-        tables.append({"column": name, "measure": "wrong" if wrong else "mae", "rows": rows, "verdict": verdict})
+        measure = "share predicted wrongly" if wrong else "mean absolute error"
+        tables.append({"column": name, "measure": measure, "is_share": wrong, "rows": rows, "verdict": verdict})
     return {"share": float(held_out), "rows": len(truth.rows), "tables": tables}
 
 
@@ -64,9 +70,33 @@ def _given(errors: Mapping[Any, Any]) -> dict[str, Any]:
     """Errors that the caller knows, in the form of our own."""
     if not errors or not all(is_finite(error) for error in errors.values()):
         raise ValueError(f"held_out must give a number for each name, at least one, got {reprlib.repr(errors)}.")
-    rows = [{"name": str(name), "error": float(error), "half": None} for name, error in errors.items()]
-    table = {"column": None, "measure": "given", "rows": rows, "verdict": _verdict(rows)}
+    rows = [
+        {"name": str(name), "own": not k, "error": float(error), "half": None}
+        for k, (name, error) in enumerate(errors.items())
+    ]
+    table = {"column": None, "measure": "error", "is_share": False, "rows": rows, "verdict": _verdict(rows)}
     return {"share": None, "rows": None, "tables": [table]}
+
+
+def _compared(found: Comparison) -> dict[str, Any]:
+    """What `compare` found, in the form of our own; its models stand out from its rules of thumb."""
+    rows = [
+        {
+            "name": str(row["name"]),
+            "own": not row["rule_of_thumb"],
+            "error": _known(row["error"]),
+            "half": _known(row["high"] - row["error"]),
+        }
+        for row in found.rows
+    ]
+    is_share = found.measure.startswith("share")
+    table = {"column": None, "measure": found.measure, "is_share": is_share, "rows": rows, "verdict": found.verdict}
+    return {"share": None, "rows": None, "tables": [table]}
+
+
+def _known(x: float) -> float | None:
+    """A number; None for one of a model that failed, or of too few sequences to have an interval."""
+    return float(x) if is_finite(x) else None
 
 
 def _errors(guess: AnyArray, truth: Truth, d: int, bounds: Floats | None, wrong: bool) -> Floats:

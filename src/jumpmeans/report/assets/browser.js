@@ -64,6 +64,9 @@ function reading(point) {
 const MARGIN = d3.max(report.columns, (column) =>
   column.ticks ? Math.max(52, d3.max(column.ticks, ([, text]) => Math.min(text.length, 14)) * 7 + 14) : 52);
 
+// dates have two lines of ticks
+const BELOW = ORIGIN === null ? 36 : 50;
+
 function columnChart(width, record, open, column, d, last) {
   const byLabel = column.ticks !== null;
   const heights = byLabel ? new Map(column.values.map(([key, y]) => [key, y])) : null;
@@ -88,7 +91,7 @@ function columnChart(width, record, open, column, d, last) {
     Plot.tip(spots, Plot.pointerX({x: (q) => when(q.t), y: "y", title: (q) => reading(q).map((s) => short(s, 60)).join("\n"), maxRadius: 1e4})),
   ];
   return Plot.plot({
-    width, marginLeft: MARGIN, marginRight: 14, marginBottom: last ? 36 : 12, style: FONT,
+    width, marginLeft: MARGIN, marginRight: 14, marginBottom: last ? BELOW : 12, style: FONT,
     height: byLabel ? Math.min(420, 64 + 30 * column.ticks.length) : report.columns.length > 1 ? 190 : 280,
     ariaLabel: `${short(column.name, 60)} of sequence ${short(record.id, 60)}: path and observations`,
     ariaDescription: `${plural(record.jumps, "jump")}; ` + open.dwells.slice(0, 30)
@@ -109,7 +112,7 @@ function bandChart(width, record, open) {
   const areas = d3.range(M).filter((m) => open.points.some((point) => point.p[m] > 0))
     .map((m) => [m, open.points.map((point, k) => ({t: point.t, y1: m ? tops[k][m - 1] : 0, y2: tops[k][m]}))]);
   return Plot.plot({
-    width, height: 140, marginLeft: MARGIN, marginRight: 14, marginTop: 22, marginBottom: 34, style: FONT,
+    width, height: 140, marginLeft: MARGIN, marginRight: 14, marginTop: 22, marginBottom: BELOW, style: FONT,
     ariaLabel: `Probability of each state over time, sequence ${short(record.id, 60)}`,
     ariaDescription: "The probabilities are read out as one moves through the chart above, and add up to one.",
     x: {label: timeLabel, domain: domain(record, open), type: ORIGIN === null ? "linear" : "utc"},

@@ -8,10 +8,10 @@ draws("history", () => report.overview.history.terms.map((term) => {
   const caption = figure.appendChild(document.createElement("figcaption"));
   caption.textContent = `${term.name}: ${number(last.y)}`;
   figure.appendChild(Plot.plot({
-    width: 216, height: 110, marginLeft: 52, marginRight: 8, marginTop: 8, marginBottom: 24, style: {...FONT, fontSize: "11px"},
+    width: 216, height: 122, marginLeft: 52, marginRight: 8, marginTop: 8, marginBottom: 36, style: {...FONT, fontSize: "11px"},
     ariaLabel: `${term.name} after each iteration`,
     ariaDescription: `from ${number(first.y)} after the first to ${number(last.y)} after iteration ${last.i}`,
-    x: {label: null, ticks: d3.ticks(first.i, Math.max(last.i, first.i + 1), 4).filter(Number.isInteger), tickFormat: "d"},
+    x: {label: "iteration", ticks: d3.ticks(first.i, Math.max(last.i, first.i + 1), 4).filter(Number.isInteger), tickFormat: "d"},
     y: {label: null, ticks: 3, nice: true, zero: false, tickFormat: (y) => number(y)},
     marks: [
       Plot.lineY(points, {x: "i", y: "y", stroke: "currentColor", strokeWidth: 1.5}),
@@ -71,7 +71,7 @@ draws("diagram", (width) => {
       })),
       Plot.text(labelled, {
         x: (d) => middle(d)[0], y: (d) => middle(d)[1], text: (d) => percent(d.p), fill: "currentColor",
-        stroke: "var(--page)", strokeWidth: 4,
+        stroke: "var(--page)", strokeWidth: 8, strokeLinejoin: "round",
       }),
     ],
     r: {type: "identity"},

@@ -56,6 +56,8 @@ function swatch(parent, m) {
     .attr("width", 16).attr("height", 16).style("fill", fill(m));
 }
 for (const span of document.querySelectorAll(".swatch")) swatch(span, +span.dataset.state);
+// what states show stands beside their names if it is short for all of them
+const inLegend = d3.max(report.states, (state) => state.shows.length) < 24;
 for (const legend of document.querySelectorAll("[data-legend]")) {
   report.states.slice(0, 24).forEach((state, m) => {
     const item = legend.appendChild(document.createElement("span"));
@@ -63,7 +65,7 @@ for (const legend of document.querySelectorAll("[data-legend]")) {
     mark.className = "swatch";
     swatch(mark, m);
     const label = item.appendChild(document.createElement("bdi"));
-    label.textContent = state.shows && state.shows.length < 24 ? `${state.label} (${state.shows})` : state.label;
+    label.textContent = state.shows && inLegend ? `${state.label} (${state.shows})` : state.label;
     item.title = label.textContent;
   });
 }
