@@ -20,8 +20,9 @@ from scipy.special import gammaln, xlogy
 from ..arrays import Floats, power_of_two, totals
 from ..errors import PanelError
 from ..forms import EXPONENTIAL, MEAN, POISSON, Formula, rows, table_of
-from .column import LARGEST, Column, Ints, numeric_values, per_state, require
+from .column import Column, Ints, numeric_values, per_state, require
 from .parts import Part, Take
+from .single import LARGEST
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -55,9 +56,6 @@ class MeanColumn(Column):
 
     def __init__(self, means: Any) -> None:
         self.mu = per_state("means", means, *self.bounds)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(means={np.array2string(self.mu, precision=4)})"
 
     @property
     def means(self) -> Floats:

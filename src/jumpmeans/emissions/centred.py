@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, power_of_two, weighted_median
 from .column import Column, Ints, noise_scale, numeric_values, per_state, spreads
+from .single import Coder, any_number
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -56,6 +57,9 @@ class CentredColumn(Column):
         weights = np.repeat(panel.weights, panel.lengths)[present]
         centre = weighted_median(x[present], weights) if present.any() else 0.0
         return cls(np.full(n_states, centre), noise_scale(x, panel, cls.difference()))
+
+    def coder(self) -> Coder:
+        return any_number
 
     def encode(self, panel: Panel, d: int) -> Floats:
         return numeric_values(panel, d, self.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..errors import PanelError, first_few
 from ..forms import Formula
 from ..stored import Fields
 from .parts import Part, Take
+from .single import LARGEST, Single
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -21,13 +23,11 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.integer[Any]]
 
-# Readings are at most so large, so that sums of their squares are finite; noise is no less than the inverse of it.
-LARGEST = 1e140
 # A state's spread is never taken below this share of the column's: one repeated value is no certainty.
 SCALE_FLOOR = 0.05
 
 
-class Column(Fields, ABC):
+class Column(Single, Fields, ABC):
     """Emission of one column given the state: parameters θ, divergence d and density.
 
     Instances are immutable; an update makes a new one. In all methods x is (n,), the numbers that `encode` makes of
@@ -60,6 +60,11 @@ class Column(Fields, ABC):
         super().__init_subclass__(**more)
         if "formula" not in vars(cls):  # it may differ in anything: what is said of its base is not said of it
             cls.formula = Column.formula  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        name = next(iter(signature(type(self)).parameters))
+        shown = np.asarray(getattr(self, name, self.state_values()))
+        return f"{type(self).__name__}({name}={np.array2string(shown, precision=4)})"
 
     # ------------------------------------------------------------ parameters
 

@@ -16,6 +16,7 @@ from .bregman import MeanColumn, MeanStats
 from .column import SCALE_FLOOR, Ints, noise_scale, numeric_values, per_state, require, spreads
 from .parts import Part, Take
 from .priors import ParticlePrior
+from .single import Adder, Coder, Single, add_half_squares, add_normal, any_number, nothing_known
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -111,6 +112,16 @@ class Gaussian(MeanColumn):
         out -= HALF_LOG_2PI
         np.copyto(out, 0.0, where=np.isnan(x))
         return out
+
+    def coder(self) -> Coder:
+        return any_number
+
+    def cost_adder(self, weight: float) -> Adder:
+        return lambda x, out: add_half_squares(x, self.mu, weight, out)
+
+    def density_adder(self) -> Adder:
+        log_sigma = np.log(self.sigma / self.unit)
+        return lambda x, out: add_normal(x, self.mu, self.sigma, log_sigma, HALF_LOG_2PI, out)
 
     def formula(self) -> Formula:
         return self._quadratic(0.0)
@@ -231,9 +242,6 @@ class Lognormal(Gaussian):
         self.mu = per_state("log_means", log_means)
         self.sigma = spreads("log_sds", log_sds, self.mu)
 
-    def __repr__(self) -> str:
-        return f"Lognormal(log_means={np.array2string(self.mu, precision=4)})"
-
     @property
     def log_means(self) -> Floats:
         """μ, (M,): means of ln x."""
@@ -283,6 +291,12 @@ class Lognormal(Gaussian):
         out = -0.5 * z * z - np.log(sigma) - HALF_LOG_2PI + jacobian
         np.copyto(out, 0.0, where=np.isnan(x))
         return out
+
+    def coder(self) -> Coder:
+        return nothing_known
+
+    def density_adder(self) -> Adder:
+        return Single.density_adder(self)
 
     def formula(self) -> Formula:
         return self._quadratic(-1.0)  # dx = x d ln x
