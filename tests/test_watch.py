@@ -100,6 +100,22 @@ def test_labels_dates_and_names_of_columns(watch, tmp_path):
     assert watch(GAUSSIAN, [])[:2] == (0, [])
 
 
+def test_what_a_line_lacks_is_told_by_the_names_of_the_fit(watch, tmp_path):
+    """And advice is of the command line. Caught: an option asked for, in the middle of a stream."""
+    (tmp_path / "run.json").write_text('{"columns": {"id": "patient", "time": "day", "value": "stage"}}')
+    ill = jm.Process([0.1, 0.0], [[0, 1], [0, 0]], states=["ill", "dead"])
+    lines = [
+        '{"patient": "a", "day": 0, "stage": "ill"}', '{"patient": "a", "day": 1}',
+        '{"patient": "a", "day": 2, "stage": "dead"}', '{"patient": "a", "day": 3, "stage": "ill"}',
+    ]  # fmt: skip
+    code, told, err = watch(ill, lines)
+    assert code == 0 and [x["state"] for x in told] == ["ill", "dead"]
+    first, second = err.splitlines()
+    assert first.startswith("line 2: a line must have 'stage', as the table of the fit had, got ['patient', 'day']")
+    assert second.startswith("line 4: the allowed moves must be able to explain every row") and "--allowed" in second
+    assert "Structure" not in err
+
+
 def test_lines_come_at_once_and_a_broken_pipe_ends_quietly(tmp_path):
     """A real pipe: the answer is there before the next line is sent, and the end of the reader is no error."""
     jm.JumpMeans.from_process(GAUSSIAN).save(tmp_path / "m.jm")

@@ -72,8 +72,6 @@ class Bar:
         """Something that must be read at once, for a wait begins."""
         if self._draws:
             self._draw(text, at_once=True)
-        elif self._writes:
-            self._write(text)
 
     def _write(self, *texts: str) -> None:
         if Bar._last_line is not None and monotonic() - Bar._last_line > LINES:

@@ -13,7 +13,7 @@ import click
 from .columns import ASKED, find_columns, fitted_columns
 from .ending import spoken
 from .files import find_model
-from .say import clean
+from .say import by_options, clean
 
 if TYPE_CHECKING:
     from .say import Say
@@ -63,7 +63,7 @@ def watch(
                 continue
             told = decoder.update(row.id, row.time, row.values if len(row.values) > 1 else row.values[0])
         except (ValueError, TypeError, KeyError, OverflowError, csv.Error) as error:
-            click.echo(f"line {number}: {clean(str(error))} Left out.", err=True)
+            click.echo(f"line {number}: {clean(by_options(str(error)))} Left out.", err=True)
             continue
         if every or told.changed or row.id not in before:
             alert = {"id": row.id, "time": row.time, "state": told.state, "before": before.get(row.id)}
@@ -115,6 +115,10 @@ class Reader:
         return self._row(dict(zip(self.header, cells, strict=True)), self.names)
 
     def _name(self, header: list[str]) -> dict[str, Any]:
+        known = [self.known.get("id"), self.known.get("time"), *self.known.get("value", ())]
+        lacking = [name for name in known if name not in header]
+        if lacking and len(lacking) < len(known) and not any(self.asked.values()):
+            raise ValueError(f"a line must have {lacking[0]!r}, as the table of the fit had, got {header[:5]}.")
         roles = find_columns(header, self.asked, self.known).roles
         values = [roles["value"]] if isinstance(roles["value"], str) else roles["value"]
         if len(values) != len(self.labels):
