@@ -326,6 +326,7 @@ def test_columns_are_guessed_only_where_there_is_no_doubt():
     for header, match in (
         (["patient", "subject", "time", "value"], "of the id must be named by --id: it could be any of"),
         (["who", "time", "value"], "of the id must be named by --id: it is none of"),
+        (["patient", "visit1", "visit2"], "by its name; a table has one row for each observation, and its time in a"),
         (["id", "day", "month", "value"], "of the time must be named by --time"),
         (["id", "time", "state", "score"], "of the value must be named by --value"),
     ):

@@ -185,7 +185,9 @@ def _guess(role: str, free: list[str]) -> str:
     if len(found) == 1:
         return found[0]
     which = f"could be any of {first_few(found)}" if found else f"is none of {first_few(free)} by its name"
-    raise ValueError(f"the column of the {role} must be named by --{role}: it {which}.")
+    # a table with a column for each visit is what people often have
+    long = "" if found or role != "time" else "; a table has one row for each observation, and its time in a column"
+    raise ValueError(f"the column of the {role} must be named by --{role}: it {which}{long}.")
 
 
 def fitted_columns(model: Path) -> dict[str, Any]:
