@@ -59,9 +59,6 @@ class MeanColumn(EntryColumn):
     def __init__(self, means: Any) -> None:
         self.mu = per_state("means", means, *self.bounds)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(means={np.array2string(self.mu, precision=4)})"
-
     @property
     def means(self) -> Floats:
         """μ, (M,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -61,6 +62,11 @@ class Column(Single, Fields, ABC):
         super().__init_subclass__(**more)
         if "formula" not in vars(cls):  # it may differ in anything: what is said of its base is not said of it
             cls.formula = Column.formula  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        name = next(iter(signature(type(self)).parameters))
+        shown = np.asarray(getattr(self, name, self.state_values()))
+        return f"{type(self).__name__}({name}={np.array2string(shown, precision=4)})"
 
     # ------------------------------------------------------------ parameters
 

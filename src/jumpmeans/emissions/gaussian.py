@@ -259,9 +259,6 @@ class Lognormal(Gaussian):
         self.mu = per_state("log_means", log_means)
         self.sigma = spreads("log_sds", log_sds, self.mu)
 
-    def __repr__(self) -> str:
-        return f"Lognormal(log_means={np.array2string(self.mu, precision=4)})"
-
     @property
     def log_means(self) -> Floats:
         """μ, (M,): means of ln x."""
