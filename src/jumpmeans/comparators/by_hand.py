@@ -40,7 +40,8 @@ class ByHand(ModelFields, BaseEstimator):  # type: ignore[misc]
     Values are all that a rule of thumb goes by: it takes every row as a snapshot, and a known state for no value.
     """
 
-    emission: str | Sequence[str]
+    def __init__(self, *, emission: str | Sequence[str] = "auto") -> None:
+        self.emission = emission
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Learn from a panel, or from a frame with columns id, time and value."""
@@ -228,9 +229,6 @@ class CarriedForward(ByHand):
     array([5., 5., 5., 7.])
     """
 
-    def __init__(self, *, emission: str | Sequence[str] = "auto") -> None:
-        self.emission = emission
-
     def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
         before, after = neighbours(panel, column.x)
         return take(column.x, np.where(before >= 0, before, after))
@@ -251,9 +249,6 @@ class Interpolation(ByHand):
     >>> Interpolation().fit(panel).predict_value(panel)
     array([5., 5., 6., 8.])
     """
-
-    def __init__(self, *, emission: str | Sequence[str] = "auto") -> None:
-        self.emission = emission
 
     def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
         before, after = neighbours(panel, column.x)

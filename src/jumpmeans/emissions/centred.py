@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, power_of_two, weighted_median
-from .column import Column, Ints, noise_scale, numeric_values, per_state, spreads
+from .column import Ints, noise_scale, numeric_values, per_state, spreads
+from .entries import EntryColumn
+from .single import Coder, any_number
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -27,10 +29,12 @@ class AssignedValues(NamedTuple):
         return AssignedValues(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
-class CentredColumn(Column):
+class CentredColumn(EntryColumn):
     """A symmetric family: `centres` (M,) and, for densities, `scales` (M,)."""
 
     params: ClassVar[tuple[str, ...]] = ("centres", "scales")
+    entries: ClassVar[tuple[str, ...]] = ("centre", "scale")
+    positive: ClassVar[tuple[str, ...]] = ("scales",)
     n_free = 2
     centres: Floats
     scales: Floats
@@ -56,6 +60,9 @@ class CentredColumn(Column):
         weights = np.repeat(panel.weights, panel.lengths)[present]
         centre = weighted_median(x[present], weights) if present.any() else 0.0
         return cls(np.full(n_states, centre), noise_scale(x, panel, cls.difference()))
+
+    def coder(self) -> Coder:
+        return any_number
 
     def encode(self, panel: Panel, d: int) -> Floats:
         return numeric_values(panel, d, self.name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,20 +15,21 @@ from ..errors import PanelError, first_few
 from ..forms import Formula
 from ..stored import Fields
 from .parts import Part, Take
+from .single import LARGEST, Single
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
     from .priors import ColumnPrior
 
 Ints = NDArray[np.integer[Any]]
+# What a fixed value must be, in words, and whether one is.
+EntryRule = tuple[str, Callable[[float], bool]]
 
-# Readings are at most so large, so that sums of their squares are finite; noise is no less than the inverse of it.
-LARGEST = 1e140
 # A state's spread is never taken below this share of the column's: one repeated value is no certainty.
 SCALE_FLOOR = 0.05
 
 
-class Column(Fields, ABC):
+class Column(Single, Fields, ABC):
     """Emission of one column given the state: parameters θ, divergence d and density.
 
     Instances are immutable; an update makes a new one. In all methods x is (n,), the numbers that `encode` makes of
@@ -61,6 +63,11 @@ class Column(Fields, ABC):
         if "formula" not in vars(cls):  # it may differ in anything: what is said of its base is not said of it
             cls.formula = Column.formula  # type: ignore[method-assign]
 
+    def __repr__(self) -> str:
+        name = next(iter(signature(type(self)).parameters))
+        shown = np.asarray(getattr(self, name, self.state_values()))
+        return f"{type(self).__name__}({name}={np.array2string(shown, precision=4)})"
+
     # ------------------------------------------------------------ parameters
 
     @property
@@ -76,9 +83,17 @@ class Column(Fields, ABC):
     def with_fixed(self, entries: Mapping[tuple[int, Any], float]) -> Self:
         """The same emission with entries {(state index, label): value} that no update changes."""
         raise ValueError(
-            f"fixed emission entries must be of a categorical column, got {len(entries)} for emission {self.name!r}; "
-            "nothing of it can be fixed: leave them out."
+            f"fixed emission entries must be of a column with probabilities or measurements, got {len(entries)} for "
+            f"emission {self.name!r}; nothing of it can be fixed: leave them out."
         )
+
+    def knows_entry(self, entry: Any) -> bool:
+        """Whether states have an entry of this name, that can be fixed."""
+        return False
+
+    def entry_rule(self, entry: Any) -> EntryRule:
+        """What a fixed value of the entry must be."""
+        return "a finite number", np.isfinite
 
     def without_fixed(self) -> Self:
         """The same emission with all entries free."""

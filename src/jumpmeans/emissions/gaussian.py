@@ -16,6 +16,7 @@ from .bregman import MeanColumn, MeanStats
 from .column import SCALE_FLOOR, Ints, noise_scale, numeric_values, per_state, require, spreads
 from .parts import Part, Take
 from .priors import ParticlePrior
+from .single import Adder, Coder, Single, add_half_squares, add_normal, any_number, nothing_known
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -37,6 +38,8 @@ class Gaussian(MeanColumn):
 
     name = "gaussian"
     params = ("mu", "sigma")
+    entries = ("mean", "sd")
+    positive = ("sigma",)
     n_free = 2
     is_conjugate = True
     has_particles = True
@@ -112,6 +115,16 @@ class Gaussian(MeanColumn):
         np.copyto(out, 0.0, where=np.isnan(x))
         return out
 
+    def coder(self) -> Coder:
+        return any_number
+
+    def cost_adder(self, weight: float) -> Adder:
+        return lambda x, out: add_half_squares(x, self.mu, weight, out)
+
+    def density_adder(self) -> Adder:
+        log_sigma = np.log(self.sigma / self.unit)
+        return lambda x, out: add_normal(x, self.mu, self.sigma, log_sigma, HALF_LOG_2PI, out)
+
     def formula(self) -> Formula:
         return self._quadratic(0.0)
 
@@ -129,8 +142,8 @@ class Gaussian(MeanColumn):
         variances = self.sigma**2
         about_reference = variances + (self.mu - stats.reference) ** 2
         return [
-            Part(self.mu, stats.weight / variances, False, name="mean"),
-            Part(about_reference, stats.weight / (2.0 * variances), True, name="variance"),
+            Part(self.mu, stats.weight / variances, False, name="mean", known=self._known(0)),
+            Part(about_reference, stats.weight / (2.0 * variances), True, name="variance", known=self._known(1)),
         ]
 
     def rebuild(self, take: Take, floor: float) -> Self:
@@ -164,13 +177,16 @@ class Gaussian(MeanColumn):
         noise = self.noise(x, panel)
         mean = float(present.mean()) if len(present) else 0.0
         spread = max(float(present.std()) if len(present) else 1.0, noise)
-        return NormalPrior(mean, (noise / spread) ** 2, 2.0, noise**2, type(self))
+        return NormalPrior(mean, (noise / spread) ** 2, 2.0, noise**2, type(self), self.fixed)
 
 
 @stored
 @dataclass(frozen=True)
 class NormalPrior(ParticlePrior):
-    """σ² ~ inverse gamma(shape, scale) and μ | σ² ~ N(mean, σ²/size) in each state, as if of `size` values."""
+    """σ² ~ inverse gamma(shape, scale) and μ | σ² ~ N(mean, σ²/size) in each state, as if of `size` values.
+
+    `fixed` (M, 2) holds μ and σ where they are known: the prior is then that of the other given the known one.
+    """
 
     kind = 1
     mean: float
@@ -178,6 +194,7 @@ class NormalPrior(ParticlePrior):
     shape: float
     scale: float
     family: type[Gaussian] = Gaussian
+    fixed: Floats | None = None
 
     def check_fields(self) -> None:
         """Refuse what is no prior, if it comes from a file."""
@@ -198,9 +215,19 @@ class NormalPrior(ParticlePrior):
         squares = np.bincount(states, weights=(x - average[states]) ** 2, minlength=n_states)
         size = self.size + n
         scale = self.scale + 0.5 * squares + 0.5 * self.size * n / size * average**2
-        variance = scale / rng.standard_gamma(self.shape + 0.5 * n)
+        shape = self.shape + 0.5 * n
+        known, spread = np.full((2, n_states), np.nan) if self.fixed is None else self.fixed.T
+        at = np.isfinite(known)
+        if at.any():  # about the known mean, not its own, which is integrated out
+            off = known[at] - self.mean
+            about = n[at] * (average[at] - off) ** 2 + self.size * off**2
+            scale[at] = self.scale + 0.5 * squares[at] + 0.5 * about
+            shape = shape + 0.5 * at
+        variance = scale / rng.standard_gamma(shape)
+        variance = np.where(np.isfinite(spread), spread**2, variance)
         means = self.mean + n / size * average + np.sqrt(variance / size) * rng.standard_normal(n_states)
-        return self.family.unchecked(mu=means, sigma=np.sqrt(variance))
+        new = self.family.unchecked(mu=means, sigma=np.sqrt(variance))
+        return new if self.fixed is None else new._copy(fixed=self.fixed)
 
     def table(self, column: Gaussian) -> Floats:
         return np.column_stack([column.mu, column.sigma])
@@ -226,13 +253,11 @@ class Lognormal(Gaussian):
     """
 
     name = "lognormal"
+    entries = ("log_mean", "log_sd")
 
     def __init__(self, log_means: Any, log_sds: Any = 1.0) -> None:
         self.mu = per_state("log_means", log_means)
         self.sigma = spreads("log_sds", log_sds, self.mu)
-
-    def __repr__(self) -> str:
-        return f"Lognormal(log_means={np.array2string(self.mu, precision=4)})"
 
     @property
     def log_means(self) -> Floats:
@@ -283,6 +308,12 @@ class Lognormal(Gaussian):
         out = -0.5 * z * z - np.log(sigma) - HALF_LOG_2PI + jacobian
         np.copyto(out, 0.0, where=np.isnan(x))
         return out
+
+    def coder(self) -> Coder:
+        return nothing_known
+
+    def density_adder(self) -> Adder:
+        return Single.density_adder(self)
 
     def formula(self) -> Formula:
         return self._quadratic(-1.0)  # dx = x d ln x

@@ -26,9 +26,6 @@ class Laplace(CentredColumn):
         self.centres = per_state("medians", medians)
         self.scales = spreads("scales", scales, self.centres)
 
-    def __repr__(self) -> str:
-        return f"Laplace(medians={np.array2string(self.centres, precision=4)})"
-
     @property
     def medians(self) -> Floats:
         """m, (M,)."""

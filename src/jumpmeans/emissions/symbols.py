@@ -18,6 +18,7 @@ from ..errors import PanelError, first_few
 from ..forms import NOTHING, Formula, table_of
 from .column import Column, Ints
 from .priors import ColumnPrior
+from .single import Coder, label_coder
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -37,6 +38,9 @@ class LabelColumn(Column):
 
     def encode(self, panel: Panel, d: int) -> Floats:
         return encode_labels(panel, d, self.symbols)
+
+    def coder(self) -> Coder:
+        return label_coder(self.symbols.tolist())
 
     def named(self, x: Floats) -> NDArray[Any]:
         return np.asarray(self.symbols[x.astype(np.int64)])

@@ -82,15 +82,18 @@ def alarm_rates(model: Any, panel: Any, truth: Any, states: Any, true_states: An
     (True, True)
     """
     panel = as_panel(panel)
-    decoder = OnlineDecoder(model, **options)
+    true_sets = {own.name: list(own.states) for own in panel.state_sets if own.states != (own.name,)}
+    decoder = OnlineDecoder(model, sets=true_sets, **options)
     wanted = _listed("states", states)
     odd = [state for state in wanted if state not in decoder.states.tolist()]
     if odd:
         raise ValueError(f"states must be among {first_few(decoder.states.tolist())}, got {first_few(odd)}.")
     times, offsets = panel.times, panel.offsets
     values = np.column_stack([panel.decode_values(panel.values[:, d], d) for d in range(panel.n_columns)])
+    names = np.array([*(own.name for own in panel.state_sets), None], dtype=object)
     told = decoder.update_many(
-        panel.sequence_index, panel.decode_times(times), values[:, 0] if panel.n_columns == 1 else values
+        panel.sequence_index, panel.decode_times(times), values[:, 0] if panel.n_columns == 1 else values,
+        kinds=panel.kinds, true_states=None if panel.known is None else names[panel.known].tolist(),
     )  # fmt: skip
     on = np.isin(told.state, wanted)
     first = np.zeros(len(times), dtype=bool)

@@ -9,6 +9,7 @@ which the pace changes must be one of them. So the chain stays convex, and each 
 
 import numpy as np
 from numba import njit
+from numpy import log, log1p, sqrt  # by these names: a device has its own (`kernels.cuda.jump_times`)
 
 from ..jit import LEAF
 from ..kinds import ENTRY, TRANSITION
@@ -23,7 +24,7 @@ GOOD_ENOUGH = 1e-9
 
 
 @njit(inline="always", **LEAF)
-def _between(left, right, l1, l2, run1, run2, x0):
+def between(left, right, l1, l2, run1, run2, x0):
     """Best point between `left` and `right` for dwells of rates l1 and l2 on either side of it."""
     w = right - left
     if run2 and not run1:
@@ -42,11 +43,11 @@ def _between(left, right, l1, l2, run1, run2, x0):
         if a <= b:
             return min(max(x0, a), b)
     d = (l1 - l2) * w
-    return left + 2.0 * w / (d + 2.0 + np.sqrt(d * d + 4.0))
+    return left + 2.0 * w / (d + 2.0 + sqrt(d * d + 4.0))
 
 
 @njit(**LEAF)
-def _solve_chain(n, grad, curve, diag, step):
+def solve_chain(n, grad, curve, diag, step):
     """Newton step[1:n] (OUT) of a chain by Thomas elimination; a jump with diag <= 0 stays and cuts the chain."""
     for k in range(1, n):
         if diag[k] <= 0.0:
@@ -67,28 +68,28 @@ def _solve_chain(n, grad, curve, diag, step):
 
 
 @njit(**LEAF)
-def _gradient(k, states, rows, n, lam, course, last_rate, slope, curve):
+def gradient(k, states, rows, n, lam, course, last_rate, slope, curve):
     """Derivative of the chain by jump k, and its size relative to that of its own terms."""
     before, after = pace_before(course, rows[k], states[k - 1]), pace_before(course, rows[k], states[k])
     g = before * slope[k - 1] - after * slope[k]
     scale = (
         before * lam[states[k - 1]]
         + after * (last_rate if k == n - 1 else lam[states[k]])
-        + before * np.sqrt(curve[k - 1])
-        + after * np.sqrt(curve[k])
+        + before * sqrt(curve[k - 1])
+        + after * sqrt(curve[k])
     )
     return g, abs(g) / scale
 
 
 @njit(**LEAF)
-def _curvature(k, states, rows, course, curve):
+def curvature(k, states, rows, course, curve):
     """Second derivative by jump k."""
     before, after = pace_before(course, rows[k], states[k - 1]), pace_before(course, rows[k], states[k])
     return before * before * curve[k - 1] + after * after * curve[k]
 
 
 @njit(**LEAF)
-def _couple(states, rows, n, course, curve):
+def couple(states, rows, n, course, curve):
     """From the curvature of each dwell by its length (IN) to that by the two jumps at its ends, less its sign (OUT)."""
     if course is None:
         return
@@ -98,7 +99,7 @@ def _couple(states, rows, n, course, curve):
 
 
 @njit(**LEAF)
-def _between_jumps(states, starts, rows, n, k, end, L, lam, course, first_running, last_rate):
+def between_jumps(states, starts, rows, n, k, end, L, lam, course, first_running, last_rate):
     """Best time of jump k while all others stay, its box apart."""
     K = n - 1
     rate = last_rate if k == K else lam[states[k]]
@@ -111,11 +112,89 @@ def _between_jumps(states, starts, rows, n, k, end, L, lam, course, first_runnin
         left = starts[k] - dwell_hours(course, states, starts, rows, k - 1, n, end, L) / fast
         right = starts[k] + dwell_hours(course, states, starts, rows, k, n, end, L) / slow
         before, after = before * fast, after * slow
-    return _between(left, right, before, after, first_running and k == 1, k == K, starts[k])
+    return between(left, right, before, after, first_running and k == 1, k == K, starts[k])
 
 
 @njit(**LEAF)
-def _work_through(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate):
+def centre_jumps(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate):
+    """Two sweeps over the jumps, each to its best place while the others stay."""
+    K = n - 1
+    low, high = work[0], work[1]
+    for sweep in range(2):
+        for i in range(1, n):
+            k = i if sweep == 0 else n - i
+            b = between_jumps(states, starts, rows, n, k, end, L, lam, course, first_running, last_rate)
+            now = starts[k]
+            starts[k] = min(max(b, low[k]), high[k])
+            # rounding must not close a complete dwell
+            closes = k < K and not dwell_hours(course, states, starts, rows, k, n, end, L) > 0.0
+            if closes or not dwell_hours(course, states, starts, rows, k - 1, n, end, L) > 0.0:
+                starts[k] = now
+
+
+@njit(**LEAF)
+def newton(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate):
+    """Projected Newton; returns the KKT residual."""
+    K = n - 1
+    low, high = work[0], work[1]
+    slope, curve, grad, diag, step, new = work[2], work[3], work[4], work[5], work[6], work[7]
+    residual = np.inf
+    for _ in range(MAX_NEWTON):
+        for k in range(n):
+            t = dwell_hours(course, states, starts, rows, k, n, end, L)
+            rate = last_rate if k == K else lam[states[k]]
+            free = (k == K or (k == 0 and first_running)) and rate * t < 1.0
+            slope[k] = 0.0 if free else rate - 1.0 / t
+            curve[k] = 0.0 if free else 1.0 / (t * t)
+        residual = 0.0
+        for k in range(1, n):
+            grad[k], size = gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
+            g = grad[k]
+            pinned = low[k] >= high[k] or (starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)
+            diag[k] = -1.0 if pinned else curvature(k, states, rows, course, curve)
+            if not pinned:
+                residual = max(residual, size)
+        if residual <= TOLERANCE:
+            break
+
+        couple(states, rows, n, course, curve)
+        solve_chain(n, grad, curve, diag, step)
+
+        alpha = 1.0
+        moved = False
+        for _ in range(60):
+            expected = 0.0
+            change = 0.0
+            new[0] = 0.0
+            for k in range(1, n):
+                new[k] = min(max(starts[k] + alpha * step[k], low[k]), high[k])
+                expected += grad[k] * (new[k] - starts[k])
+            for k in range(n):
+                t = dwell_hours(course, states, starts, rows, k, n, end, L)
+                u = dwell_hours(course, states, new, rows, k, n, end, L)
+                rate = last_rate if k == K else lam[states[k]]
+                if k == K or (k == 0 and first_running):
+                    zt, zu = max(rate * t, 1.0), max(rate * u, 1.0)
+                    change += (zu - zt) - log(zu / zt)
+                    if new[k] > end or (k == 0 and new[1] <= 0.0):
+                        change = np.inf
+                elif u <= 0.0:
+                    change = np.inf
+                else:
+                    change += rate * (u - t) - log1p((u - t) / t)
+            if change <= 1e-4 * expected and expected < 0.0:
+                moved = True
+                break
+            alpha *= 0.5
+        if not moved:
+            break
+        for k in range(1, n):
+            starts[k] = new[k]
+    return residual
+
+
+@njit(**LEAF)
+def work_through(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate):
     """Newton with a working set of held jumps.
 
     Slower than projection, but two jumps that a stiff dwell ties together cannot stall it. A jump is held where
@@ -139,7 +218,7 @@ def _work_through(states, starts, rows, n, end, L, lam, course, first_running, w
         inside = 0.0
         residual = 0.0
         for k in range(1, n):
-            grad[k], size = _gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
+            grad[k], size = gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
             g = grad[k]
             if held[k] == 0.0:
                 inside = max(inside, size)
@@ -152,11 +231,11 @@ def _work_through(states, starts, rows, n, end, L, lam, course, first_running, w
                 if not ((starts[k] <= low[k] and grad[k] >= 0.0) or (starts[k] >= high[k] and grad[k] <= 0.0)):
                     held[k] = 0.0
         for k in range(1, n):
-            diag[k] = -1.0 if held[k] == 1.0 else _curvature(k, states, rows, course, curve)
+            diag[k] = -1.0 if held[k] == 1.0 else curvature(k, states, rows, course, curve)
             if held[k] == 0.0 and diag[k] == 0.0:
                 diag[k] = -1.0  # flat on both sides: already at its best
-        _couple(states, rows, n, course, curve)
-        _solve_chain(n, grad, curve, diag, step)
+        couple(states, rows, n, course, curve)
+        solve_chain(n, grad, curve, diag, step)
         alpha = 1.0
         blocker = 0
         for k in range(1, n):
@@ -185,17 +264,17 @@ def _work_through(states, starts, rows, n, end, L, lam, course, first_running, w
                 rate = last_rate if k == K else lam[states[k]]
                 if k == K or (k == 0 and first_running):
                     if rate * t >= 1.0 and rate * u >= 1.0:
-                        part = rate * (u - t) - np.log1p((u - t) / t)
+                        part = rate * (u - t) - log1p((u - t) / t)
                         noise += 1e-16 * (rate * abs(u - t) + 1.0)
                     else:
                         zt, zu = max(rate * t, 1.0), max(rate * u, 1.0)
-                        part = (zu - zt) - np.log(zu / zt)
+                        part = (zu - zt) - log(zu / zt)
                     if new[k] > end or (k == 0 and new[1] <= 0.0):
                         part = np.inf
                 elif u <= 0.0:
                     part = np.inf
                 else:
-                    part = rate * (u - t) - np.log1p((u - t) / t)
+                    part = rate * (u - t) - log1p((u - t) / t)
                     noise += 1e-16 * (rate * abs(u - t) + 1.0)
                 change += part
             if change <= 1e-4 * min(expected, 0.0) + noise or (change < np.inf and -1e-12 <= expected <= 0.0):
@@ -217,6 +296,16 @@ def _work_through(states, starts, rows, n, end, L, lam, course, first_running, w
             stuck = True
             continue
         stuck = False
+    return residual
+
+
+@njit(**LEAF)
+def solve_jumps(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate):
+    """Best starts[1:n] (IN, OUT) within their boxes work[0] to work[1]; returns the KKT residual."""
+    centre_jumps(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate)
+    residual = newton(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate)
+    if residual > GOOD_ENOUGH:
+        residual = work_through(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate)
     return residual
 
 
@@ -261,72 +350,7 @@ def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, course, fir
         low[k] = np.nextafter(tau[before] if before >= 0 else 0.0, np.inf)
         high[k] = tau[after] if after < L else end
 
-    for sweep in range(2):
-        for i in range(1, n):
-            k = i if sweep == 0 else n - i
-            b = _between_jumps(states, starts, rows, n, k, end, L, lam, course, first_running, last_rate)
-            now = starts[k]
-            starts[k] = min(max(b, low[k]), high[k])
-            # rounding must not close a complete dwell
-            closes = k < K and not dwell_hours(course, states, starts, rows, k, n, end, L) > 0.0
-            if closes or not dwell_hours(course, states, starts, rows, k - 1, n, end, L) > 0.0:
-                starts[k] = now
-
-    slope, curve, grad, diag, step, new = work[2], work[3], work[4], work[5], work[6], work[7]
-    residual = np.inf
-    for _ in range(MAX_NEWTON):
-        for k in range(n):
-            t = dwell_hours(course, states, starts, rows, k, n, end, L)
-            rate = last_rate if k == K else lam[states[k]]
-            free = (k == K or (k == 0 and first_running)) and rate * t < 1.0
-            slope[k] = 0.0 if free else rate - 1.0 / t
-            curve[k] = 0.0 if free else 1.0 / (t * t)
-        residual = 0.0
-        for k in range(1, n):
-            grad[k], size = _gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
-            g = grad[k]
-            pinned = low[k] >= high[k] or (starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)
-            diag[k] = -1.0 if pinned else _curvature(k, states, rows, course, curve)
-            if not pinned:
-                residual = max(residual, size)
-        if residual <= TOLERANCE:
-            break
-
-        _couple(states, rows, n, course, curve)
-        _solve_chain(n, grad, curve, diag, step)
-
-        alpha = 1.0
-        moved = False
-        for _ in range(60):
-            expected = 0.0
-            change = 0.0
-            new[0] = 0.0
-            for k in range(1, n):
-                new[k] = min(max(starts[k] + alpha * step[k], low[k]), high[k])
-                expected += grad[k] * (new[k] - starts[k])
-            for k in range(n):
-                t = dwell_hours(course, states, starts, rows, k, n, end, L)
-                u = dwell_hours(course, states, new, rows, k, n, end, L)
-                rate = last_rate if k == K else lam[states[k]]
-                if k == K or (k == 0 and first_running):
-                    zt, zu = max(rate * t, 1.0), max(rate * u, 1.0)
-                    change += (zu - zt) - np.log(zu / zt)
-                    if new[k] > end or (k == 0 and new[1] <= 0.0):
-                        change = np.inf
-                elif u <= 0.0:
-                    change = np.inf
-                else:
-                    change += rate * (u - t) - np.log1p((u - t) / t)
-            if change <= 1e-4 * expected and expected < 0.0:
-                moved = True
-                break
-            alpha *= 0.5
-        if not moved:
-            break
-        for k in range(1, n):
-            starts[k] = new[k]
-    if residual > GOOD_ENOUGH:
-        residual = _work_through(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate)
+    residual = solve_jumps(states, starts, rows, n, end, L, lam, course, first_running, work, last_rate)
     for k in range(1, n):
         if at_row(rows, k, n, kinds):
             continue

@@ -10,26 +10,35 @@ back, and each start is handled once. Where the dwell began is all that must be 
 import numpy as np
 from numba import njit
 
-from ..jit import JIT
+from ..jit import JIT, LEAF
+from ..kinds import ENTRY, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
 from .decode import FOLD, QUEUE, make_room, place_candidates, trace_back, widen
-from .forward_backward import carry
+from .forward_backward import absorb, arrive, is_barred, is_pinned
 from .sweep import Task, decode
 
 # Fields of a start in a queue: when it began, its cost less what its state has run up since, when its turn comes.
 TIME, BASE, TURN = 0, 1, 2
 # Queues: of dwells that end at a candidate, and of the running one.
 COMPLETE, RUNNING = 0, 1
+# What is kept of a sequence besides: its last row (-1 before the first) and when the state told and the one that waits
+# to be told began, when it opened, the margin; the two states, starts lost for want of room, the best state now, how
+# the last row was seen. States are -1 for none.
+LAST, SHOWN_SINCE, WAITS_SINCE, OPENED, MARGIN_NOW, CLOCKS = range(6)
+SHOWN, WAITS, LOST, BEST_NOW, SEEN_AS, NOTES = range(6)
+# What is said of a row: codes, and numbers, of which the probabilities are the rest.
+STATE, BEST, CHANGED, REFUSED, CODES = range(5)
+SINCE, MARGIN, PROBS = range(3)
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _complete_turn(at, base, lam, time, old):
     """When a start at `at` overtakes an older one, for dwells that end; inf if never (derivation, eq. 6)."""
     lead = old - base + lam * (at - time)
     return at + (at - time) / np.expm1(lead) if lead > 0.0 else np.inf
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _running_turn(at, base, lam, time, old):
     """When a start at `at` overtakes an older one, for dwells that run; inf if never, `at` if at once."""
     behind = base - old
@@ -52,7 +61,7 @@ def _running_turn(at, base, lam, time, old):
     return max(at, time + y / lam)
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _push(q, head, n, kind, at, base, lam):
     """Add a start to a queue q (K, 3) that has room for K; returns the number of starts, and whether one was lost."""
     mask = q.shape[0] - 1
@@ -80,7 +89,7 @@ def _push(q, head, n, kind, at, base, lam):
     return n + 1, lost
 
 
-@njit(inline="always", **JIT)
+@njit(inline="always", **LEAF)
 def _front(q, head, n, c):
     """Head and number of starts of a queue at time c: those overtaken are gone."""
     mask = q.shape[0] - 1
@@ -90,44 +99,100 @@ def _front(q, head, n, c):
     return head, n
 
 
-@njit(inline="always", **JIT)
-def _can_explain(cost, lam, X, counts, first_alive, jumps, reach):
-    """Whether a state that the row allows can be reached within the gap; reach : (M,) scratch, jumps that it takes."""
+@njit(inline="always", **LEAF)
+def _candidates(lo, c, kind, jumps, at):
+    """Where a jump may be in the gap (lo, c] before a row, at (jumps + 1,) OUT; those of `decode.place_candidates`.
+
+    Returns their number; a pinned row has the last one at its very time.
+    """
+    n = 0
+    if not is_barred(kind) and c > lo:
+        step = (c - lo) / (jumps + 1)
+        for f in range(1, jumps + 1):
+            time = min(lo + f * step, c)
+            if time <= lo:
+                time = c
+            if n == 0 or time > at[n - 1]:
+                at[n] = time
+                n += 1
+    if is_pinned(kind) and (n == 0 or at[n - 1] < c):
+        at[n] = c
+        n += 1
+    return n
+
+
+@njit(inline="always", **LEAF)
+def _ended(queue, heads, counts, s, at, lam, C, first):
+    """Cost of the best dwell in s that ends at `at`, and the head and number of starts that are left."""
+    D = np.inf
+    h0, n = heads[s], counts[s]
+    if n > 0:
+        h0, n = _front(queue[s], h0, n, at)
+        D = queue[s, h0, BASE] + C[s] + complete_cost(lam[s] * (at - queue[s, h0, TIME]))
+    if first[s] < np.inf:
+        D = min(D, first[s] + C[s] + running_cost(lam[s] * at))
+    return D, h0, n
+
+
+@njit(inline="always", **LEAF)
+def _can_explain(cost, lam, X, queue, heads, counts, C, first, at, n, forced, alive, grown):
+    """Whether a state that the row allows can be reached by jumps at at[:n], the last one forced or not.
+
+    alive, grown : (M,) scratch.
+    """
     M = lam.shape[0]
+    stay = False
     for s in range(M):
-        reach[s] = 0 if counts[COMPLETE, s] > 0 or first_alive[s] else -1
-    for jump in range(1, jumps + 1):
-        grown = False
+        alive[s] = counts[RUNNING, s] > 0
+        stay = stay or (alive[s] and cost[s] < np.inf)
+    if stay and not forced:
+        return True
+    for j in range(n):
+        last = forced and j == n - 1
+        more = False
         for s in range(M):
-            if 0 <= reach[s] < jump and (lam[s] > 0.0 or first_alive[s]):
-                for r in range(M):
-                    if X[s, r] < np.inf and reach[r] < 0:
-                        reach[r] = jump
-                        grown = True
-        if not grown:
-            break
+            grown[s] = alive[s] and not last
+        for s in range(M):
+            if not alive[s]:
+                continue
+            if j == 0:  # later ones end dwells that began before them
+                if _ended(queue, heads[COMPLETE], counts[COMPLETE], s, at[0], lam, C, first)[0] == np.inf:
+                    continue
+            elif lam[s] == 0.0 and first[s] == np.inf:
+                continue
+            for r in range(M):
+                if X[s, r] < np.inf and not grown[r]:
+                    grown[r] = True
+                    more = True
+        if not more and not last:  # no further jump leads anywhere else
+            if not forced:
+                break
+            continue
+        for s in range(M):
+            alive[s] = grown[s]
     for s in range(M):
-        if reach[s] >= 0 and cost[s] < np.inf:
+        if alive[s] and cost[s] < np.inf:
             return True
     return False
 
 
-@njit(**JIT)
+@njit(**LEAF)
 def update_rows(
-    first, slots, tau, cost, log_density, lam, X, jumps, first_running, free_end, pi, rate, B, table,
-    least_margin, hold, may_grow,
-    queues, heads, counts, C, first_base, first_alive, last, lost, alpha, shown, shown_since, waits, waits_since,
-    state, best, since, margin, changed, probs, refused,
+    begin, slots, tau, kinds, cost, log_density, lam, X, jumps, first_running, free_end, pi, rate, B, table, leave,
+    least_margin, hold, may_grow, queues, rings, costs, clocks, notes, codes, numbers,
+    at, scratch, flags,
 ):  # fmt: skip
     """Take rows in their order, each of the sequence in its slot; times relative to the first of the sequence.
 
-    first : row to begin with. Rows : slots, tau (n,), cost and log_density (n, M). Model : lam (M,), X (M, M), jumps
-    (candidates per gap), first_running, free_end as in `best_path`; pi, rate, B, table as in `filter_sequence`.
+    begin : row to begin with. Rows : slots, tau, kinds (n,), cost and log_density (n, M). Model : lam (M,), X (M, M),
+    jumps (candidates per gap), first_running, free_end as in `best_path`; pi, rate, B, table, leave (M,), the rates
+    of the process, as in `filter_sequence`.
     A change of state is told once its margin exceeds least_margin or it has held for `hold`.
-    Kept for each slot (IN, OUT): queues (2, M, K, 3) with heads and counts (2, M); C, first_base, first_alive (M,);
-    last (-1 before the first row); lost (number of starts for which there was no room); alpha (M,) filtered; what is
-    told (shown, -1 before, since when) and what waits to be.
-    OUT for each row: state, best, since, margin, changed, probs, refused (no state explains it; nothing was changed).
+    Kept for each slot (IN, OUT): queues (2, M, K, 3); rings (2, 2, M), their heads and numbers of starts; costs (3, M),
+    run up since the last fold, of the dwell that began the window, and the filtered probabilities; clocks and notes by
+    the names above.
+    OUT for each row, by the names above: codes (n, 4), refused if no state explains the row (nothing was changed then);
+    numbers (n, 2 + M). Scratch : at (jumps + 1,), scratch (5, M), flags (2, M) of bool.
 
     Returns
     -------
@@ -136,82 +201,77 @@ def update_rows(
     """
     M = lam.shape[0]
     K = queues.shape[3]
-    D = np.empty(M)
-    W = np.empty(M)
-    reach = np.empty(M, np.int64)
-    work = np.empty((2, M))
-    ahead = np.empty(M)
-    for i in range(first, slots.shape[0]):
+    D, W, ahead, work = scratch[0], scratch[1], scratch[2], scratch[3:]
+    alive, grown = flags[0], flags[1]
+    for i in range(begin, slots.shape[0]):
         k = slots[i]
-        head, count, q = heads[k], counts[k], queues[k]
+        head, count, q = rings[k, 0], rings[k, 1], queues[k]
+        C, first, alpha = costs[k, 0], costs[k, 1], costs[k, 2]
+        clock, note = clocks[k], notes[k]
+        c, lo, kind = tau[i], clock[LAST], kinds[i]
+        opens = lo < 0.0
         for s in range(M):
-            if may_grow and max(count[COMPLETE, s], count[RUNNING, s]) + jumps > K:
+            if may_grow and max(count[COMPLETE, s], count[RUNNING, s]) + jumps + is_pinned(kind) > K:
                 return i
-        c = tau[i]
-        if last[k] < 0.0:
+        n_at = 0
+        if opens:
+            kind = SNAPSHOT
             for s in range(M):
-                for kind in range(2):
-                    head[kind, s] = 0
-                    count[kind, s] = 0 if kind == COMPLETE and first_running else 1
-                    q[kind, s, 0, TIME] = 0.0
-                    q[kind, s, 0, BASE] = 0.0
-                    q[kind, s, 0, TURN] = 0.0
-                C[k, s] = 0.0
-                first_base[k, s] = 0.0
-                first_alive[k, s] = first_running
-                alpha[k, s] = pi[s]
-        if not _can_explain(cost[i], lam, X, count, first_alive[k], jumps if last[k] >= 0.0 else 0, reach):
-            refused[i] = True
+                for which in range(2):
+                    head[which, s] = 0
+                    count[which, s] = 0 if which == COMPLETE and first_running else 1
+                    q[which, s, 0, TIME] = 0.0
+                    q[which, s, 0, BASE] = 0.0
+                    q[which, s, 0, TURN] = 0.0
+                C[s] = 0.0
+                first[s] = 0.0 if first_running else np.inf
+        else:
+            n_at = _candidates(lo, c, kind, jumps, at)
+        forced = kind == ENTRY
+        explained = _can_explain(
+            cost[i], lam, X, q[COMPLETE], head, count, C, first, at, n_at, forced, alive, grown
+        )  # fmt: skip
+        codes[i, REFUSED] = not explained
+        if not explained:
             continue
-        if last[k] >= 0.0:
-            lo = last[k]
-            step = (c - lo) / (jumps + 1)
-            before = lo
-            for f in range(1, jumps + 1):
-                at = lo + f * step
-                if at <= lo:
-                    at = c
-                if at <= before:
-                    continue
-                before = at
+        for j in range(n_at):
+            for s in range(M):
+                W[s] = np.inf
+                D[s], head[COMPLETE, s], count[COMPLETE, s] = _ended(
+                    q[COMPLETE], head[COMPLETE], count[COMPLETE], s, at[j], lam, C, first
+                )
+            for s in range(M):
+                if D[s] < np.inf:
+                    for r in range(M):
+                        W[r] = min(W[r], D[s] + X[s, r])
+            if forced and j == n_at - 1:  # whatever was before has ended
                 for s in range(M):
-                    W[s] = np.inf
-                    D[s] = np.inf
-                    if count[COMPLETE, s] > 0:
-                        h0, n = _front(q[COMPLETE, s], head[COMPLETE, s], count[COMPLETE, s], at)
-                        head[COMPLETE, s] = h0
-                        count[COMPLETE, s] = n
-                        D[s] = q[COMPLETE, s, h0, BASE] + C[k, s]
-                        D[s] += complete_cost(lam[s] * (at - q[COMPLETE, s, h0, TIME]))
-                    if first_alive[k, s]:
-                        D[s] = min(D[s], first_base[k, s] + C[k, s] + running_cost(lam[s] * at))
-                for s in range(M):
-                    if D[s] < np.inf:
-                        for r in range(M):
-                            W[r] = min(W[r], D[s] + X[s, r])
-                for s in range(M):
-                    if W[s] < np.inf:
-                        base = W[s] - C[k, s]
-                        for kind in range(2):
-                            own = 0.0 if kind == RUNNING and free_end else lam[s]
-                            n, gone = _push(q[kind, s], head[kind, s], count[kind, s], kind, at, base, own)
-                            count[kind, s] = n
-                            lost[k] += gone
+                    count[COMPLETE, s] = 0
+                    count[RUNNING, s] = 0
+                    first[s] = np.inf
+            for s in range(M):
+                if W[s] < np.inf:
+                    base = W[s] - C[s]
+                    for which in range(2):
+                        own = 0.0 if which == RUNNING and free_end else lam[s]
+                        n, gone = _push(q[which, s], head[which, s], count[which, s], which, at[j], base, own)
+                        count[which, s] = n
+                        note[LOST] += gone
         for s in range(M):
             x = cost[i, s]
             if x == np.inf:
                 count[COMPLETE, s] = 0
                 count[RUNNING, s] = 0
-                first_alive[k, s] = False
-                C[k, s] = 0.0
+                first[s] = np.inf
+                C[s] = 0.0
             else:
-                C[k, s] += x
-                if C[k, s] > FOLD:  # charged to the starts that ran it up: later ones keep their digits
-                    for kind in range(2):
-                        for m in range(count[kind, s]):
-                            q[kind, s, (head[kind, s] + m) & (K - 1), BASE] += C[k, s]
-                    first_base[k, s] += C[k, s]
-                    C[k, s] = 0.0
+                C[s] += x
+                if C[s] > FOLD:  # charged to the starts that ran it up: later ones keep their digits
+                    for which in range(2):
+                        for m in range(count[which, s]):
+                            q[which, s, (head[which, s] + m) & (K - 1), BASE] += C[s]
+                    first[s] += C[s]
+                    C[s] = 0.0
         top, second = np.inf, np.inf
         b = -1
         begun = 0.0
@@ -221,7 +281,7 @@ def update_rows(
             h0, n = _front(q[RUNNING, s], head[RUNNING, s], count[RUNNING, s], c)
             head[RUNNING, s] = h0
             count[RUNNING, s] = n
-            value = q[RUNNING, s, h0, BASE] + C[k, s]
+            value = q[RUNNING, s, h0, BASE] + C[s]
             if not free_end:
                 value += running_cost(lam[s] * (c - q[RUNNING, s, h0, TIME]))
             if value < top:
@@ -230,41 +290,39 @@ def update_rows(
             elif value < second:
                 second = value
         # filtered probabilities; NaN once the process cannot produce what was seen
-        if last[k] >= 0.0:
-            carry(alpha[k], c - last[k], rate, B, table, 0, ahead, work)
+        if opens:
+            for s in range(M):
+                ahead[s] = pi[s]
         else:
-            ahead[:] = alpha[k]
-        highest = -np.inf
+            arrive(alpha, c - lo, kind, leave, rate, B, table, ahead, work)
+        if absorb(ahead, log_density[i], alpha) == -np.inf:
+            for s in range(M):
+                alpha[s] = np.nan
         for s in range(M):
-            if ahead[s] > 0.0:
-                highest = max(highest, log_density[i, s])
-        norm = 0.0
-        for s in range(M):
-            alpha[k, s] = ahead[s] * np.exp(log_density[i, s] - highest) if ahead[s] > 0.0 else 0.0 * ahead[s]
-            norm += alpha[k, s]
-        for s in range(M):
-            alpha[k, s] = alpha[k, s] / norm if norm > 0.0 else np.nan
-            probs[i, s] = alpha[k, s]
-        last[k] = c
+            numbers[i, PROBS + s] = alpha[s]
+        clock[LAST] = c
+        note[SEEN_AS] = kind
         # what is told
-        if shown[k] < 0 or b == shown[k]:
-            changed[i] = False
-            shown[k] = b
-            shown_since[k] = begun
-            waits[k] = -1
+        codes[i, CHANGED] = 0
+        if note[SHOWN] < 0 or b == note[SHOWN]:
+            note[SHOWN] = b
+            clock[SHOWN_SINCE] = begun
+            note[WAITS] = -1
         else:
-            if waits[k] != b:
-                waits[k] = b
-                waits_since[k] = c
-            changed[i] = top + least_margin < second or c - waits_since[k] >= hold
-            if changed[i]:
-                shown[k] = b
-                shown_since[k] = begun
-                waits[k] = -1
-        state[i] = shown[k]
-        since[i] = shown_since[k]
-        best[i] = b
-        margin[i] = second - top
+            if note[WAITS] != b:
+                note[WAITS] = b
+                clock[WAITS_SINCE] = c
+            if top + least_margin < second or c - clock[WAITS_SINCE] >= hold:
+                codes[i, CHANGED] = 1
+                note[SHOWN] = b
+                clock[SHOWN_SINCE] = begun
+                note[WAITS] = -1
+        note[BEST_NOW] = b
+        clock[MARGIN_NOW] = second - top
+        codes[i, STATE] = note[SHOWN]
+        codes[i, BEST] = b
+        numbers[i, SINCE] = clock[SHOWN_SINCE]
+        numbers[i, MARGIN] = second - top
     return slots.shape[0]
 
 

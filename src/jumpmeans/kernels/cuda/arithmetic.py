@@ -4,8 +4,11 @@ Python's own raise where a float has infinity; numpy's do not, but not all of th
 """
 
 import math
+from types import FunctionType
+from typing import Any
 
 import numpy as np
+from numba import cuda
 from numba.core import config
 
 try:
@@ -31,3 +34,16 @@ else:
     exp, expm1, log, log1p, sqrt, nextafter, lgamma, cos, sin = (
         math.exp, math.expm1, math.log, math.log1p, math.sqrt, math.nextafter, math.lgamma, math.cos, math.sin
     )  # fmt: skip
+
+
+def on_device(kernels: list[Any], leaves: dict[str, Any]) -> Any:
+    """Kernels of a processor compiled for a device, from the same source; returns the last one.
+
+    What they call by the names of `leaves`, or of kernels before them in the list, is that of the device.
+    """
+    known = dict(leaves)
+    for kernel in kernels:
+        plain = getattr(kernel, "py_func", kernel)
+        own = FunctionType(plain.__code__, plain.__globals__ | known, plain.__name__)
+        known[plain.__name__] = found = cuda.jit(device=True)(own)
+    return found
