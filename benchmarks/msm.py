@@ -1,11 +1,13 @@
 """Beside R's msm on its own data, heart transplants (cav): the same numbers, and how much sooner.
 
-`python benchmarks/msm.py` needs Rscript with msm. The data are GPL and never in this repository: R writes them to a
+`python benchmarks/msm.py` needs Rscript with msm; with `--write` the numbers go to results/msm.json and into
+docs/coming-from-msm.md. The data are GPL and never in this repository: R writes them to a
 temporary folder at run time. Times are those of the fits alone, on one core each, compilation apart.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import subprocess
@@ -22,7 +24,9 @@ import jumpmeans as jm
 from jumpmeans.comparators import EM
 from jumpmeans.engines import Threads
 
-RESULTS = Path(__file__).parent / "results" / "msm.json"
+HERE = Path(__file__).parent
+RESULTS, PAGE = HERE / "results/msm.json", HERE.parent / "docs/coming-from-msm.md"
+START, END = "<!-- msm table -->\n", "\n<!-- end of msm table -->"
 R = r"""
 library(msm)
 folder <- commandArgs(TRUE)[1]
@@ -131,10 +135,15 @@ def markdown(found: dict[str, Any]) -> str:
 def main() -> None:
     if shutil.which("Rscript") is None:
         raise SystemExit("Rscript must be there, with the package msm (Debian: r-base-core, r-cran-msm).")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="keep the numbers, and put them into the page")
+    options = parser.parse_args()
     found = compare()
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
+    if options.write:
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        head, rest = PAGE.read_text().split(START)
+        PAGE.write_text(f"{head}{START}{markdown(found)}{END}{rest.split(END)[1]}")
 
 
 if __name__ == "__main__":

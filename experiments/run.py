@@ -20,7 +20,7 @@ ITEMS = (
     "idea", "table1", "states", "causes", "curves", "patients", "sensitivity", "search", "scaling", "sleep", "credit",
 )  # fmt: skip
 # Not of the paper, and no part of its page: run by name.
-MORE = ("intervals", "covariates", "levels", "hazards")
+MORE = ("intervals", "covariates", "levels", "hazards", "starts")
 
 
 def main() -> None:
@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--any-code", action="store_true", help="keep finished tasks of earlier code, too")
     parser.add_argument("--jobs", type=int, help="tasks at a time; all cores by default")
     parser.add_argument("--method", action="append", help="of table1 only these; the others stay as in its results")
+    parser.add_argument("--set", action="append", help="with --method, on these data alone")
     parser.add_argument("--estimate", action="store_true", help="only print what is left to do")
     options = parser.parse_args()
     unknown = [item for item in options.items if item not in ITEMS + MORE]
@@ -49,7 +50,10 @@ def main() -> None:
     if options.method:
         if chosen != ["table1"]:
             parser.error("--method goes with the item table1 alone")
-        work["table1"] = [task for task in work["table1"] if task.settings["method"] in options.method]
+        work["table1"] = [
+            task for task in work["table1"]
+            if task.settings["method"] in options.method and (not options.set or task.settings["set"] in options.set)
+        ]  # fmt: skip
         kept = json.loads((folder / "table1.json").read_text())
     stores = {item: Store(item, any_code=options.any_code) for item in chosen}
     with pool(options.jobs) as workers:
@@ -58,7 +62,10 @@ def main() -> None:
             seconds = sum(result["task_seconds"] for result in found)
             head = {"quick": options.quick, "versions": made, "cpu_seconds": seconds, "n_tasks": len(found)}
             if kept is not None:  # what was not run again is as old as it was
-                head = {**{key: kept[key] for key in head}, "again": {"methods": options.method, "versions": made}}
+                head = {
+                    **{key: kept[key] for key in head},
+                    "again": {"methods": options.method, "sets": options.set, "versions": made},
+                }
                 collected = scripts[item].collect(work[item], found, kept)
             else:
                 collected = scripts[item].collect(work[item], found)

@@ -1,6 +1,6 @@
 """What every engine must keep: the same answers, bit for bit, as the plainest one; errors and states as promised.
 
-An engine of yours: add it to ENGINES (or call `check_engine` from a test of your own).
+An engine of yours: add it to ENGINES of test_engine_contract.py, or call the checks from a test of your own.
 """
 
 import pickle

@@ -501,7 +501,7 @@ def test_one_state():
     ("options", "message"),
     [
         ({"n_states": 0}, "n_states must be None or an integer from 1 to 1000, got 0"),
-        ({"n_states": 3, "n_init": 0}, "n_init must be an integer of at least 1"),
+        ({"n_states": 3, "n_init": 0}, "n_init must be 'auto' or an integer of at least 1"),
         ({"n_states": 3, "max_iter": 0}, "max_iter must be an integer of at least 1"),
         ({"n_states": 3, "tol": -1.0}, "tol must be a finite number >= 0, got -1.0"),
         ({}, "n_states must be given for hidden states"),

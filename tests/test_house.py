@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import jumpmeans as jm
+from jumpmeans import kinds
 from jumpmeans.emissions import Column
 
 ROOT = Path(__file__).parents[1]
@@ -69,6 +70,11 @@ def test_experiments_examples_and_pages_use_what_is_public(path):
 )  # fmt: skip
 def test_what_is_private_is_found(code):
     assert len(private_uses(ast.parse(code))) == 1
+
+
+def test_every_kind_of_row_has_its_laws():
+    assert len(kinds.NAMES) == len(kinds.BARS) == len(kinds.PINS) == len(kinds.FORCES)
+    assert (kinds.PINS | ~kinds.FORCES).all()  # what must be there may be there
 
 
 def families(kind=Column):

@@ -219,7 +219,7 @@ def test_fits_tell_how_far_they_are(monkeypatch):
     assert "looking for states: 1 states, sweep 1" in screen.getvalue()
     assert "EM step 20 of 20" in screen.getvalue() and "closing steps: " in screen.getvalue()
     jm.JumpMeans(2).fit(panel)
-    assert "start 1 of 1: 2 states, sweep 2, objective" in screen.getvalue()
+    assert "start 1 of 3: 2 states, sweep 2, objective" in screen.getvalue()
     assert is_clean(screen)
 
 

@@ -145,7 +145,11 @@ def test_contradictions_say_what_to_do(options, match):
         ({("well", "elsewhere", "u"): 0.5}, "fixed must name a column among .* got 'elsewhere'"),
         ({("well", "u"): 0.7, ("well", "v"): 0.7}, "must sum to at most 1, .* got the sum 1.4 for state 0"),
         ({("well", "u"): 0.7, ("well", "v"): 0.2}, "and to 1 if all labels have one, got the sum 0.9"),
-        ({("well", "b", "u"): 0.7}, "must be of a categorical column, got 1 for emission 'gaussian'"),
+        ({("well", "b", "u"): 0.7}, r"must name entries among \['mean', 'sd'\] for emission 'gaussian', got 'u'"),
+        ({("well", "means"): 0.5}, r"fixed must name labels among \['u', 'v'\], got 'means'"),
+        ({("well", "b", "Mean"): 0.5}, r"got 'Mean' \(did you mean 'mean'\?\)"),
+        ({("well", "sd"): 0.0}, "fixed must hold a finite number > 0, got 0.0"),
+        ({("well", "mean"): np.inf}, "fixed must hold a finite number, got inf"),
     ],
 )
 def test_emission_entries_that_cannot_be(entries, match):
@@ -158,11 +162,18 @@ def test_emission_entries_that_cannot_be(entries, match):
 
 def test_entries_of_no_symbols_and_of_several_columns():
     columns = [jm.emissions.Categorical(np.full((3, 2), 0.5), ["u", "v"])] * 2
-    with pytest.raises(ValueError, match=r"of the one categorical column, got .* and 2 such columns; name the column"):
+    with pytest.raises(ValueError, match=r"must be of one column, got .*, which 2 columns may have; name the column"):
         Structure(fixed={"emission": {("well", "u"): 0.1}}).fix_emission(jm.emissions.Record(columns), STATES, "ab")
-    with pytest.raises(ValueError, match="and 0 such columns"):
-        gaussian = jm.emissions.Record([jm.emissions.Gaussian([0, 1, 2])])
-        Structure(fixed={"emission": {("well", "u"): 0.1}}).fix_emission(gaussian, STATES, "a")
+    with pytest.raises(ValueError, match="which 0 columns may have"):
+        seen = jm.emissions.Record([jm.emissions.Direct(["u", "v", "w"])])
+        Structure(fixed={"emission": {("well", "u"): 0.1}}).fix_emission(seen, STATES, "a")
+    with pytest.raises(
+        ValueError, match=r"must be of a column with probabilities or measurements, got 1 for .*'direct'"
+    ):
+        Structure(fixed={"emission": {("well", "a", "u"): 0.1}}).fix_emission(seen, STATES, "a")
+    with pytest.raises(ValueError, match="fixed must hold a finite number from 0 to 1, got 2"):
+        ill = jm.emissions.Record([jm.emissions.Bernoulli([0.1, 0.5, 0.9])])
+        Structure(fixed={"emission": {("well", "mean"): 2}}).fix_emission(ill, STATES, "a")
     both = Structure(fixed={"emission": {("well", "b", "u"): 0.1, ("ill", "a", "v"): 0.0}})
     first, second = both.fix_emission(jm.emissions.Record(columns), STATES, "ab").columns
     np.testing.assert_allclose(second.probs, [[0.1, 0.9], [0.5, 0.5], [0.5, 0.5]])

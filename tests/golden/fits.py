@@ -48,13 +48,13 @@ def cases():
     yield "labels", jm.JumpMeans(emission="direct", max_iter=100), labelled(4)
     yield "labels_structure", jm.JumpMeans(emission="direct", structure=loose), labelled(5)
     yield "labels_paper", jm.JumpMeans(emission="direct", refine=0, prior_dwell_time=0.5), labelled(6)
-    yield "icu", jm.JumpMeans(4), icu
-    yield "gaussian_weighted", jm.JumpMeans(3), weighted
-    yield "gaussian_beam", jm.JumpMeans(3, search="beam", refine=0), gauss
-    yield "gaussian_running", jm.JumpMeans(3, first_dwell="running", jumps_per_gap=3), gauss
-    yield "laplace", jm.JumpMeans(3, emission="laplace"), hidden(E.Laplace([0, 5, 9], scales=1), 7)
-    yield "poisson", jm.JumpMeans(3, emission="poisson"), hidden(E.Poisson([1, 8, 30]), 8)
-    yield "exponential", jm.JumpMeans(3, emission="exponential"), hidden(E.Exponential([1, 30, 400]), 9)
+    yield "icu", jm.JumpMeans(4, n_init=1), icu
+    yield "gaussian_weighted", jm.JumpMeans(3, n_init=1), weighted
+    yield "gaussian_beam", jm.JumpMeans(3, search="beam", refine=0, n_init=1), gauss
+    yield "gaussian_running", jm.JumpMeans(3, first_dwell="running", jumps_per_gap=3, n_init=1), gauss
+    yield "laplace", jm.JumpMeans(3, emission="laplace", n_init=1), hidden(E.Laplace([0, 5, 9], scales=1), 7)
+    yield "poisson", jm.JumpMeans(3, emission="poisson", n_init=1), hidden(E.Poisson([1, 8, 30]), 8)
+    yield "exponential", jm.JumpMeans(3, emission="exponential", n_init=1), hidden(E.Exponential([1, 30, 400]), 9)
     yield "bernoulli", jm.JumpMeans(2, emission="bernoulli"), hidden(E.Bernoulli([0.05, 0.5, 0.9]), 10)
     yield "categorical", jm.JumpMeans(3, emission="categorical", random_state=3), symbols
     yield "two_columns", jm.JumpMeans(3, emission=["gaussian", "categorical"]), both
@@ -64,7 +64,7 @@ def cases():
     yield "infinite_symbols", jm.InfiniteJumpMeans(emission="categorical", max_states=4), symbols
     yield "infinite_labels", jm.InfiniteJumpMeans(emission="direct"), labelled(11)
     yield "em_labels", EM(emission="direct"), labelled(12)
-    yield "em_gaussian", EM(3), gauss
+    yield "em_gaussian", EM(3, n_init=1), gauss
     yield "em_symbols", EM(3, emission="categorical", max_iter=1000), symbols
     yield "gibbs_labels", Gibbs(emission="direct", n_samples=5, burn_in=5, thin=1), labelled(13)
     yield "gibbs_gaussian", Gibbs(3, emission="gaussian", n_samples=5, burn_in=5, thin=1), gauss

@@ -32,6 +32,7 @@ from ..fit.setup import (
     check_distinct,
     constrain,
     measured_panel,
+    or_auto,
     start_panel,
     states_and_emission,
     typical_gap,
@@ -45,7 +46,7 @@ from ..model.levels import Levels
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
-from ..options import Rule, check_options, count, families, flag, instance, none, number, seed, state_labels
+from ..options import Rule, auto, check_options, count, families, flag, instance, none, number, seed, state_labels
 from ..passes import NoPathError
 from ..stored import stored
 from .sureness import Sureness
@@ -78,10 +79,12 @@ class EM(ReadOut):
     start : Process or fitted model, optional
         Where to start: a process, or anything with `process_` such as a fitted `JumpMeans`. Families and labels are
         then its own. By default all moves are equally likely, rates are 1 / the median gap, and hidden states
-        start from a clustering of the observations; every second further start, from nearly equal states.
+        start from a clustering of the observations; behind symbols every second further start, from nearly equal
+        states.
     engine : "threads", "dask", "cuda" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
-    n_init : int
-        Number of starts, of which the highest likelihood wins; 1 is enough for directly observed states.
+    n_init : int or "auto"
+        Number of starts, of which the highest likelihood wins; auto: 1 for directly observed states and for those
+        behind symbols, 3 for measurements.
     max_iter, tol : int, float
         Steps at most, and the relative rise of the log-likelihood by an EM step below which a fit has converged.
     accelerate : bool
@@ -144,7 +147,7 @@ class EM(ReadOut):
         "emission": families,
         "states": state_labels,
         "structure": none | instance(Structure),
-        "n_init": count(),
+        "n_init": auto | count(),
         "max_iter": count(),
         "tol": number(least=0),
         "accelerate": flag,
@@ -162,7 +165,7 @@ class EM(ReadOut):
         structure: Structure | None = None,
         start: Any = None,
         engine: Any = "threads",
-        n_init: int = 1,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-8,
         accelerate: bool = True,
@@ -247,8 +250,9 @@ class EM(ReadOut):
         if constraints.binds:
             rates, P = split(constraints.imposed(rates[:, None] * P), P)
         found = []
-        for k in range(1 if blank.is_direct else self.n_init):
-            emission = hidden_start(blank, x, panel, "noise" if k % 2 else "data", rng, k == 0, self.states is not None)
+        for k in range(1 if blank.is_direct else int(or_auto(self.n_init, 1 if blank.hides_symbols else 3))):
+            init = "noise" if k % 2 and blank.hides_symbols else "data"
+            emission = hidden_start(blank, x, panel, init, rng, k == 0, self.states is not None)
             emission = named_emission(emission, x, panel, labels)
             start = Process(rates, P, constraints.initial, emission, labels, effects)  # type: ignore[arg-type]
             found.append((start, levels))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Bools, Ints, read_floats
 from ..errors import PanelError
-from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
+from ..kinds import BARS, HELD, SNAPSHOT
 from ..options import count
 from .columns import all_integers
 from .layout import find_sequences
@@ -173,11 +173,11 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
         kinds = np.append(panel.kinds, SNAPSHOT)
         # a window that begins earlier is not one in which the first state held
         first = panel.offsets[:-1][kept_times[offsets[:-1]] < panel.start_times]
-        kinds[first] = np.where(kinds[first] == ENTRY, ENTRY, SNAPSHOT)
+        kinds[first] = np.where(BARS[kinds[first]], SNAPSHOT, kinds[first])
         # behind an added row comes the old one of its gap; where that gap is barred, the added row changes nothing
         later = np.searchsorted(np.flatnonzero(~added), np.arange(len(kept)))
         same = np.append(sequence[:n], -1)[later] == sequence[kept]
-        barred = same & ((kinds[later] == TRANSITION) | (kinds[later] == HELD))
+        barred = same & BARS[kinds[later]]
         more["kinds"] = np.where(added, np.where(barred, HELD, SNAPSHOT), kinds[later])
     wide = dataclasses.replace(
         panel,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..arrays import AnyArray, Ints
 from ..errors import PanelError
-from ..kinds import ENTRY, TRANSITION
+from ..kinds import NAMES, SNAPSHOT
 from . import deriving
 from .building import Columns, Roles, build, open_frame
 from .columns import read_table
@@ -364,8 +364,8 @@ class Panel(Rows):
         missing = self.n_observations - int(self.observed.sum())
         if missing:
             parts.append(f"{_count(missing, 'row')} without a value")
-        for code, noun in ((TRANSITION, "transition"), (ENTRY, "entry")):
-            if self.kinds is not None and np.any(self.kinds == code):
+        for code, noun in enumerate(NAMES):
+            if code != SNAPSHOT and self.kinds is not None and np.any(self.kinds == code):
                 parts.append(_count(int(np.sum(self.kinds == code)), noun))
         if self.known is not None:
             parts.append(f"{_count(int(np.sum(self.known >= 0)), 'row')} by a set")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 from ..errors import PanelError
-from ..kinds import ENTRY, TRANSITION
+from ..kinds import FORCES, PINS
 
 if TYPE_CHECKING:
     from .rows import Rows
@@ -107,7 +107,7 @@ def _check_kinds(panel: Rows) -> None:
     if panel.kinds is None:
         return
     later = panel.layout.later_rows
-    entry = panel.kinds == ENTRY
+    entry = FORCES[panel.kinds]
     bad = later[(panel.times[later] == panel.times[later - 1]) & entry[later] & entry[later - 1]]
     if bad.size:
         raise PanelError(
@@ -125,6 +125,6 @@ def _not_rising(panel: Rows, x: Floats) -> Ints:
     if panel.kinds is None:
         return later[x[later] <= x[later - 1]]
     tells = panel.observed if panel.known is None else panel.observed | (panel.known >= 0)
-    both = np.isin(panel.kinds, (TRANSITION, ENTRY)) | ~tells
+    both = PINS[panel.kinds] | ~tells
     same = panel.times[later] == panel.times[later - 1]
     return later[np.where(both[later] & same, x[later] < x[later - 1], x[later] <= x[later - 1])]

@@ -20,7 +20,8 @@ from scipy.special import gammaln, xlogy
 from ..arrays import Floats, power_of_two, totals
 from ..errors import PanelError
 from ..forms import EXPONENTIAL, MEAN, POISSON, Formula, rows, table_of
-from .column import Column, Ints, numeric_values, per_state, require
+from .column import Ints, numeric_values, per_state, require
+from .entries import EntryColumn
 from .parts import Part, Take
 from .single import LARGEST
 
@@ -45,10 +46,11 @@ class MeanStats(NamedTuple):
         return MeanStats(*sums, self.reference, self.origin)
 
 
-class MeanColumn(Column):
+class MeanColumn(EntryColumn):
     """A Bregman family; `mu` is μ, shape (M,). `earlier` is (count, mean): earlier values in each state."""
 
     params: ClassVar[tuple[str, ...]] = ("mu",)
+    entries: ClassVar[tuple[str, ...]] = ("mean",)
     mu: Floats
     earlier: tuple[float, float] = (0.0, 0.0)
     # Means lie in here; rounding must not carry them out.
@@ -61,6 +63,9 @@ class MeanColumn(Column):
     def means(self) -> Floats:
         """μ, (M,)."""
         return self.mu
+
+    def entry_bounds(self) -> tuple[float, float]:
+        return self.bounds
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
@@ -210,7 +215,7 @@ class Poisson(MeanColumn):
         return rng.poisson(self.mu[states]).astype(np.float64)
 
     def parts(self, stats: MeanStats) -> list[Part]:
-        return [Part(self.mu, stats.weight, True, name="mean")]
+        return [Part(self.mu, stats.weight, True, name="mean", known=self._known(0))]
 
     def rebuild(self, take: Take, floor: float) -> Self:
         return self._copy(mu=take(self.n_states) ** 2)
@@ -262,7 +267,7 @@ class Exponential(MeanColumn):
         return np.maximum(rng.exponential(self.mu[states]), np.finfo(float).tiny)
 
     def parts(self, stats: MeanStats) -> list[Part]:
-        return [Part(self.mu, stats.weight / self.mu, True, name="mean")]
+        return [Part(self.mu, stats.weight / self.mu, True, name="mean", known=self._known(0))]
 
     def rebuild(self, take: Take, floor: float) -> Self:
         return self._copy(mu=take(self.n_states) ** 2)
@@ -326,7 +331,8 @@ class Bernoulli(MeanColumn):
 
     def parts(self, stats: MeanStats) -> list[Part]:
         chances = np.stack([self.mu, 1.0 - self.mu])
-        return [Part(chances, np.broadcast_to(stats.weight, chances.shape), True, 0, "chance")]
+        known = None if self.fixed is None else np.broadcast_to(self._known(0), chances.shape)
+        return [Part(chances, np.broadcast_to(stats.weight, chances.shape), True, 0, "chance", known)]
 
     def rebuild(self, take: Take, floor: float) -> Self:
         chances = take(2, self.n_states) ** 2

@@ -16,7 +16,7 @@ from ..errors import PanelError, first_few, nearest
 from ..forms import COUNTS, Formula, table_of
 from ..options import number
 from ..stored import stored
-from .column import Ints
+from .column import EntryRule, Ints
 from .parts import Part, Take
 from .priors import ParticlePrior, draw_rows
 from .symbols import LabelColumn, check_labels, distinct, with_missing
@@ -102,6 +102,12 @@ class Categorical(LabelColumn):
 
     def _fixed_table(self) -> Floats:
         return np.full(self.probs.shape, np.nan) if self.fixed is None else self.fixed
+
+    def knows_entry(self, entry: Any) -> bool:
+        return entry in self.symbols.tolist()
+
+    def entry_rule(self, entry: Any) -> EntryRule:
+        return "a probability from 0 to 1", lambda x: 0 <= x <= 1
 
     def with_fixed(self, entries: Mapping[tuple[int, Any], float]) -> Self:
         fixed = self._fixed_table().copy()

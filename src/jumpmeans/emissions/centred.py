@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, power_of_two, weighted_median
-from .column import Column, Ints, noise_scale, numeric_values, per_state, spreads
+from .column import Ints, noise_scale, numeric_values, per_state, spreads
+from .entries import EntryColumn
 from .single import Coder, any_number
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ class AssignedValues(NamedTuple):
         return AssignedValues(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
-class CentredColumn(Column):
+class CentredColumn(EntryColumn):
     """A symmetric family: `centres` (M,) and, for densities, `scales` (M,)."""
 
     params: ClassVar[tuple[str, ...]] = ("centres", "scales")
+    entries: ClassVar[tuple[str, ...]] = ("centre", "scale")
+    positive: ClassVar[tuple[str, ...]] = ("scales",)
     n_free = 2
     centres: Floats
     scales: Floats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .priors import ColumnPrior
 
 Ints = NDArray[np.integer[Any]]
+# What a fixed value must be, in words, and whether one is.
+EntryRule = tuple[str, Callable[[float], bool]]
 
 # A state's spread is never taken below this share of the column's: one repeated value is no certainty.
 SCALE_FLOOR = 0.05
@@ -81,9 +83,17 @@ class Column(Single, Fields, ABC):
     def with_fixed(self, entries: Mapping[tuple[int, Any], float]) -> Self:
         """The same emission with entries {(state index, label): value} that no update changes."""
         raise ValueError(
-            f"fixed emission entries must be of a categorical column, got {len(entries)} for emission {self.name!r}; "
-            "nothing of it can be fixed: leave them out."
+            f"fixed emission entries must be of a column with probabilities or measurements, got {len(entries)} for "
+            f"emission {self.name!r}; nothing of it can be fixed: leave them out."
         )
+
+    def knows_entry(self, entry: Any) -> bool:
+        """Whether states have an entry of this name, that can be fixed."""
+        return False
+
+    def entry_rule(self, entry: Any) -> EntryRule:
+        """What a fixed value of the entry must be."""
+        return "a finite number", np.isfinite
 
     def without_fixed(self) -> Self:
         """The same emission with all entries free."""

@@ -38,6 +38,8 @@ class Gaussian(MeanColumn):
 
     name = "gaussian"
     params = ("mu", "sigma")
+    entries = ("mean", "sd")
+    positive = ("sigma",)
     n_free = 2
     is_conjugate = True
     has_particles = True
@@ -140,8 +142,8 @@ class Gaussian(MeanColumn):
         variances = self.sigma**2
         about_reference = variances + (self.mu - stats.reference) ** 2
         return [
-            Part(self.mu, stats.weight / variances, False, name="mean"),
-            Part(about_reference, stats.weight / (2.0 * variances), True, name="variance"),
+            Part(self.mu, stats.weight / variances, False, name="mean", known=self._known(0)),
+            Part(about_reference, stats.weight / (2.0 * variances), True, name="variance", known=self._known(1)),
         ]
 
     def rebuild(self, take: Take, floor: float) -> Self:
@@ -175,13 +177,16 @@ class Gaussian(MeanColumn):
         noise = self.noise(x, panel)
         mean = float(present.mean()) if len(present) else 0.0
         spread = max(float(present.std()) if len(present) else 1.0, noise)
-        return NormalPrior(mean, (noise / spread) ** 2, 2.0, noise**2, type(self))
+        return NormalPrior(mean, (noise / spread) ** 2, 2.0, noise**2, type(self), self.fixed)
 
 
 @stored
 @dataclass(frozen=True)
 class NormalPrior(ParticlePrior):
-    """σ² ~ inverse gamma(shape, scale) and μ | σ² ~ N(mean, σ²/size) in each state, as if of `size` values."""
+    """σ² ~ inverse gamma(shape, scale) and μ | σ² ~ N(mean, σ²/size) in each state, as if of `size` values.
+
+    `fixed` (M, 2) holds μ and σ where they are known: the prior is then that of the other given the known one.
+    """
 
     kind = 1
     mean: float
@@ -189,6 +194,7 @@ class NormalPrior(ParticlePrior):
     shape: float
     scale: float
     family: type[Gaussian] = Gaussian
+    fixed: Floats | None = None
 
     def check_fields(self) -> None:
         """Refuse what is no prior, if it comes from a file."""
@@ -209,9 +215,19 @@ class NormalPrior(ParticlePrior):
         squares = np.bincount(states, weights=(x - average[states]) ** 2, minlength=n_states)
         size = self.size + n
         scale = self.scale + 0.5 * squares + 0.5 * self.size * n / size * average**2
-        variance = scale / rng.standard_gamma(self.shape + 0.5 * n)
+        shape = self.shape + 0.5 * n
+        known, spread = np.full((2, n_states), np.nan) if self.fixed is None else self.fixed.T
+        at = np.isfinite(known)
+        if at.any():  # about the known mean, not its own, which is integrated out
+            off = known[at] - self.mean
+            about = n[at] * (average[at] - off) ** 2 + self.size * off**2
+            scale[at] = self.scale + 0.5 * squares[at] + 0.5 * about
+            shape = shape + 0.5 * at
+        variance = scale / rng.standard_gamma(shape)
+        variance = np.where(np.isfinite(spread), spread**2, variance)
         means = self.mean + n / size * average + np.sqrt(variance / size) * rng.standard_normal(n_states)
-        return self.family.unchecked(mu=means, sigma=np.sqrt(variance))
+        new = self.family.unchecked(mu=means, sigma=np.sqrt(variance))
+        return new if self.fixed is None else new._copy(fixed=self.fixed)
 
     def table(self, column: Gaussian) -> Floats:
         return np.column_stack([column.mu, column.sigma])
@@ -237,6 +253,7 @@ class Lognormal(Gaussian):
     """
 
     name = "lognormal"
+    entries = ("log_mean", "log_sd")
 
     def __init__(self, log_means: Any, log_sds: Any = 1.0) -> None:
         self.mu = per_state("log_means", log_means)

@@ -99,8 +99,8 @@ class JumpMeans(JumpModel):
         own, and there is one start.
     engine : "threads", "dask", "cuda" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
     n_init : int or "auto"
-        Number of starts, of which the least objective wins; auto: 1 for directly observed states and for a single
-        measured column, else 3.
+        Number of starts, of which the least objective wins; auto: 1 for directly observed states, else 3. A single
+        measured column starts at its quantiles first, then from clusterings of its values.
     init : "data" or "noise"
         Start from a clustering of the observations, or from nearly equal states as in the paper.
     max_iter, tol : int, float or "auto"
@@ -425,5 +425,4 @@ class JumpMeans(JumpModel):
     def _n_starts(self, blank: Record) -> int:
         if not isinstance(self.n_init, str):
             return int(self.n_init)
-        one_measure = len(blank.free_columns) == 1 and not blank.hides_symbols
-        return 1 if blank.is_direct or one_measure or blank.n_states == 1 else 3
+        return 1 if blank.is_direct or blank.n_states == 1 else 3

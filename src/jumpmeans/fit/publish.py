@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays import AnyArray
 from ..data.panel import Panel
 from ..data.trajectories import Trajectories
-from ..kinds import ENTRY, SNAPSHOT, TRANSITION
+from ..kinds import BARS, PINS, SNAPSHOT
 from ..model.constraints import Constraints, split
 from ..model.hazards import occurrence_hazards
 from ..model.objective import Stats
@@ -30,10 +30,10 @@ def publish_trajectories(panel: Panel, dwells: Dwells, labels: AnyArray) -> Traj
     has_after = row < panel.offsets[sequence + 1]
     after = np.where(has_after, panel.times[np.minimum(row, len(panel.times) - 1)], panel.end_times[sequence])
     if panel.kinds is not None:
-        # a jump into a transition, and the last one before an entry, is at that row
+        # the last jump before a row that pins it is at that row
         kinds = np.append(panel.kinds, SNAPSHOT)[np.where(has_after, row, len(panel.times))]
         last = np.append(row[1:] != row[:-1], True)
-        at_row = jump & ((kinds == TRANSITION) | ((kinds == ENTRY) & last))
+        at_row = jump & PINS[kinds] & (BARS[kinds] | last)
         starts[at_row] = panel.times[row[at_row]]
         before[at_row] = np.nextafter(starts[at_row], -np.inf)
     starts[jump] = np.clip(starts[jump], np.nextafter(before[jump], np.inf), after[jump])

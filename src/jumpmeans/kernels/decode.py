@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from ..jit import JIT, LEAF
-from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
+from ..kinds import BARS, FORCES, PINS, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
 from .clock import candidate_hour
 
@@ -93,12 +93,12 @@ def place_candidates(tau, seen, kinds, end, jump_time, jump_row, n_jumps, base, 
         while k < n_jumps and jump_row[k] == row:
             k += 1
         kind = kinds[row] if row < L else SNAPSHOT
-        if kind == TRANSITION or kind == HELD:
-            if kind == TRANSITION:
+        if BARS[kind]:
+            if PINS[kind]:
                 n = _pin(cand_time, cand_row, n, hi, row)
             continue
         own = k  # of the jumps in this gap, the one at an ENTRY is added last
-        if kind == ENTRY and own > first and jump_time[own - 1] >= hi:
+        if PINS[kind] and own > first and jump_time[own - 1] >= hi:
             own -= 1
         here = own - first
         if hi <= lo:
@@ -129,7 +129,7 @@ def place_candidates(tau, seen, kinds, end, jump_time, jump_row, n_jumps, base, 
             while i < own:
                 n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
                 i += 1
-        if kind == ENTRY:
+        if PINS[kind]:
             n = _pin(cand_time, cand_row, n, hi, row)
     return n
 
@@ -147,7 +147,7 @@ def spread_candidates(tau, kinds, end, cand_time, cand_row):
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < tau.shape[0] else end
         kind = kinds[row] if row < tau.shape[0] else SNAPSHOT
-        if kind == TRANSITION or kind == ENTRY:
+        if PINS[kind]:
             n = _pin(cand_time, cand_row, n, hi, row)
         if hi <= lo or kind != SNAPSHOT:
             continue
@@ -362,7 +362,7 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
                 alive = True
         if at_end:
             break
-        forced = row < L and kinds[row] == ENTRY and (j + 1 == n_cand or cand_row[j + 1] != row)
+        forced = row < L and FORCES[kinds[row]] and (j + 1 == n_cand or cand_row[j + 1] != row)
         if not alive:
             found[2] = row + 1 if forced else row
             return np.inf

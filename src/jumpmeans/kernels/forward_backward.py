@@ -18,7 +18,7 @@ from numba import njit
 
 from ..arrays import Floats
 from ..jit import JIT, LEAF
-from ..kinds import ENTRY, HELD, TRANSITION
+from ..kinds import BARS, FORCES, PINS
 
 RADIX = 16
 FINE = 4096.0
@@ -191,13 +191,13 @@ def carry(v, t, rate, B, table, side, out, work):
 @njit(inline="always", **LEAF)
 def is_barred(kind):
     """Whether the state holds over the gap before such a row."""
-    return kind == TRANSITION or kind == HELD
+    return BARS[kind]
 
 
 @njit(inline="always", **LEAF)
 def is_pinned(kind):
     """Whether such a row is where a jump must lie, or may."""
-    return kind == TRANSITION or kind == ENTRY
+    return PINS[kind]
 
 
 @njit(**LEAF)
@@ -223,7 +223,7 @@ def land(v, kind, rate, B, side, work):
     before = work[0]
     for s in range(M):
         before[s] = v[s]
-        if kind == ENTRY:
+        if FORCES[kind]:
             v[s] = 0.0
     for r in range(M):
         if before[r] > 0.0:

@@ -12,7 +12,7 @@ from numba import njit
 from numpy import log, log1p, sqrt  # by these names: a device has its own (`kernels.cuda.jump_times`)
 
 from ..jit import LEAF
-from ..kinds import ENTRY, TRANSITION
+from ..kinds import BARS, PINS
 from .clock import dwell_hours, pace_before
 
 TOLERANCE = 1e-10
@@ -311,11 +311,12 @@ def solve_jumps(states, starts, rows, n, end, L, lam, course, first_running, wor
 
 @njit(inline="always", **LEAF)
 def at_row(rows, k, n, kinds):
-    """Whether jump k is at the very time of its row: any into a TRANSITION, the last of those before an ENTRY."""
+    """Whether jump k is at the very time of a row that pins it: the last of those before the row."""
     row = rows[k]
     if row >= kinds.shape[0]:
         return False
-    return kinds[row] == TRANSITION or (kinds[row] == ENTRY and (k == n - 1 or rows[k + 1] != row))
+    kind = kinds[row]
+    return PINS[kind] and (BARS[kind] or k == n - 1 or rows[k + 1] != row)
 
 
 @njit(**LEAF)

@@ -21,7 +21,7 @@ from numba import njit
 
 from ..arrays import Floats
 from ..jit import JIT
-from ..kinds import ENTRY, HELD, SNAPSHOT
+from ..kinds import BARS, FORCES, PINS, SNAPSHOT
 from .forward_backward import (
     carry,
     filter_sequence,
@@ -161,8 +161,10 @@ def search_sequence(
         kind = kinds[row] if row < L else np.int8(SNAPSHOT)
         lam, rate, B, table = lams[law[row]], rates[law[row]], Bs[law[row]], tables[law[row]]
         # at its end, a gap has room for a jump, unless the next row is of the same instant and has one itself
-        may_jump = row < L and kind != HELD and not (kind == SNAPSHOT and row + 1 < L and tau[row + 1] == hi)
-        may_stay = kind != ENTRY
+        may_jump = (
+            row < L and (PINS[kind] or not BARS[kind]) and not (kind == SNAPSHOT and row + 1 < L and tau[row + 1] == hi)
+        )
+        may_stay = not FORCES[kind]
         n_cells = 0
         if hi > lo:
             barred = is_barred(kind)

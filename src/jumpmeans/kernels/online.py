@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from ..jit import JIT, LEAF
-from ..kinds import ENTRY, SNAPSHOT
+from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
 from .decode import FOLD, QUEUE, make_room, place_candidates, trace_back, widen
 from .forward_backward import absorb, arrive, is_barred, is_pinned
@@ -227,7 +227,7 @@ def update_rows(
                 first[s] = 0.0 if first_running else np.inf
         else:
             n_at = _candidates(lo, c, kind, jumps, at)
-        forced = kind == ENTRY
+        forced = FORCES[kind]
         explained = _can_explain(
             cost[i], lam, X, q[COMPLETE], head, count, C, first, at, n_at, forced, alive, grown
         )  # fmt: skip

@@ -145,7 +145,7 @@ def compare_states(log_density, out):
 def filter_events(tau, seen, lik, pi, lam, steps, before, kind, n, alpha):
     """Forward pass: alpha[k] (OUT) is the law of the state after event k given all that lies before event k + 1.
 
-    lik : (L, M) likelihood of each row, up to a factor of its own; steps : (4, M, M), by kind; before, kind : as in
+    lik : (L, M) likelihood of each row, up to a factor of its own; steps : (kinds, M, M); before, kind : as in
     `add_rows`. Returns the row that cannot be explained, or -1.
     """
     L, M = lik.shape
@@ -210,7 +210,7 @@ def sample_block(
     kinds : (n,) how each row was seen, a first row at the start of its window as a snapshot
     offsets : (S + 1,) rows of each sequence; ends : (S,) window lengths
     lik : (n, M) likelihood of the rows; pi, lam : (M,)
-    steps : (2, 4, M, M) matrix of an event, by kind (of a snapshot: I + Q/Ω), and its transpose
+    steps : (2, kinds, M, M) matrix of an event, by kind (of a snapshot: I + Q/Ω), and its transpose
     rate : Ω, or 0 to use the given starts as the only events
     dwells : (S + 1,) dwells of each sequence in states, starts, rows: the current paths
     rng : numpy Generator

@@ -42,8 +42,9 @@ class Structure:
         Numbers are kept as they are; a state left out of a mapping has probability 0.
     fixed : {(state, next state): rate} or {"rates": {...}, "emission": {...}}, optional
         Known values. A rate of 0 forbids the move. Emission entries are {(state, label): probability} of a
-        categorical column, or {(state, column, label): probability} where there are several; the other labels of
-        that state share the rest.
+        categorical column, whose other labels share the rest, or {(state, "mean" or "sd"): value} of a measured one
+        ("log_mean", "log_sd" of lognormal, "centre", "scale" of student and laplace, "mean" of the others);
+        {(state, column, entry): value} where more than one column has such an entry.
     equal : list of lists of moves (state, next state), optional
         The moves of each list share one rate.
     covariates : "all", "shared" or {state or (state, next state): [names]}, optional
@@ -107,7 +108,6 @@ class Structure:
     def fix_emission(self, emission: Record, states: AnyArray, columns: Sequence[Any]) -> Record:
         """The emission with the entries that are known; `columns` are the names of its columns."""
         labels, names = states.tolist(), list(columns)
-        symbolic = [d for d, column in enumerate(emission.columns) if column.has_entries]
         entries: dict[int, dict[tuple[int, Any], float]] = {}
         for key, value in self._fixed("emission").items():
             parts = key if isinstance(key, tuple) else ()
@@ -117,14 +117,8 @@ class Structure:
                 )
             if len(parts) == 3 and parts[1] not in names:
                 raise ValueError(f"fixed must name a column among {reprlib.repr(names)}, got {parts[1]!r} in {key!r}.")
-            if len(parts) == 2 and len(symbolic) != 1:
-                raise ValueError(
-                    f"fixed emission entries must be of the one categorical column, got {key!r} and {len(symbolic)} "
-                    "such columns; name the column as (state, column, label), or leave the entry out: of measurements "
-                    "nothing can be fixed."
-                )
-            d = names.index(parts[1]) if len(parts) == 3 else symbolic[0]
-            _check_value(key, value, "a probability from 0 to 1", lambda x: 0 <= x <= 1)
+            d = names.index(parts[1]) if len(parts) == 3 else _column_of(key, emission)
+            _check_value(key, value, *emission.columns[d].entry_rule(parts[-1]))
             entries.setdefault(d, {})[find_state(parts[0], labels), parts[-1]] = float(value)
         return Record(
             column.with_fixed(entries[d]) if d in entries else column for d, column in enumerate(emission.columns)
@@ -264,6 +258,18 @@ def find_state(state: Any, labels: list[Any]) -> int:
     if not isinstance(state, Hashable) or state not in labels:
         raise ValueError(f"structure must name states among {reprlib.repr(labels)}, got {state!r}.")
     return labels.index(state)
+
+
+def _column_of(key: Any, emission: Record) -> int:
+    """The one column that has an entry (state, entry)."""
+    able = [d for d, column in enumerate(emission.columns) if column.has_entries]
+    known = [d for d in able if emission.columns[d].knows_entry(key[1])]
+    if len(known) > 1 or not able:
+        raise ValueError(
+            f"fixed emission entries must be of one column, got {key!r}, which {len(known)} columns may have; name the "
+            "column as (state, column, entry), or leave the entry out."
+        )
+    return (known or able)[0]
 
 
 def jumps_needed(moves: Bools) -> int:

@@ -30,7 +30,7 @@ from ..kernels.online import (
     STATE,
     update_rows,
 )  # fmt: skip
-from ..kinds import ENTRY, TRANSITION
+from ..kinds import FORCES, PINS
 from ..model.objective import jump_costs
 from ..options import choice, count, none, number
 from .beds import Beds
@@ -352,7 +352,7 @@ class OnlineDecoder:
         tau = when - start
         before, kind_before = np.append(-np.inf, tau[:-1]), np.append(0, seen_as[:-1])
         before[heads], kind_before[heads] = last, kind
-        moves = np.isin(seen_as, (TRANSITION, ENTRY)) & ~((seen_as == ENTRY) & (kind_before == ENTRY))
+        moves = PINS[seen_as] & ~(FORCES[seen_as] & FORCES[kind_before])
         bad = np.flatnonzero(~((tau > before) | ((tau == before) & moves)) | ~np.isfinite(when))
         if len(bad):
             i = int(bad[0])

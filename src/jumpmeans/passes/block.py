@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import AnyArray, Bools, Codes, Floats, Ints
-from ..kinds import HELD, SNAPSHOT, TRANSITION
+from ..kinds import BARS, SNAPSHOT
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
@@ -184,7 +184,7 @@ class Block:
         """(n,) whether no jump is moved past a row: it was seen, tells of its state or of a move, or bars a gap."""
         holds = self.tells
         if self.kinds is not None:
-            barred = np.append(np.isin(self.row_kinds, (TRANSITION, HELD))[1:], False)
+            barred = np.append(BARS[self.row_kinds][1:], False)
             barred[self.offsets[1:] - 1] = False
             holds = holds | (self.row_kinds != SNAPSHOT) | barred
         return holds
@@ -227,7 +227,7 @@ class Block:
     @property
     def is_exact(self) -> bool:
         """Whether rows with values tell all of every window, to its end: what was seen held until the next of them."""
-        told = np.isin(self.row_kinds, (TRANSITION, HELD))
+        told = BARS[self.row_kinds]
         opening, closing = self.offsets[:-1], self.offsets[1:] - 1
         told[opening] |= self.tau[opening] == 0.0
         return bool(told.all() and self.seen.all() and np.all(self.tau[closing] == self.ends))

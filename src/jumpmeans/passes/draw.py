@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints, sum_in_order
 from ..kernels.uniformization import compare_states, events_at_rows, sample_block
-from ..kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
+from ..kinds import FORCES, NAMES, PINS, SNAPSHOT
 from ..model.process import Process
 from .block import Block, Dwells
 
@@ -68,7 +68,7 @@ class Paths(NamedTuple):
 class Law(NamedTuple):
     """What the parameters say to all blocks: the process, Ω, and what events do to the state.
 
-    steps : (2, 4, M, M) the matrix of an event by the kind of the row that it belongs to (none: I + Q/Ω), and its
+    steps : (2, kinds, M, M) the matrix of an event by the kind of the row that it belongs to (none: I + Q/Ω), and its
     transpose.
     """
 
@@ -82,9 +82,10 @@ class Law(NamedTuple):
         Q, rate = process.rate_matrix, UNIFORMIZATION * float(process.rates.max())
         stay = np.eye(len(Q))
         jump = np.where(stay > 0, 0.0, Q)
-        steps = np.empty((2, 4, *Q.shape))
+        steps = np.empty((2, len(NAMES), *Q.shape))
         steps[0, SNAPSHOT] = stay + (Q / rate if rate > 0 else 0.0)
-        steps[0, TRANSITION], steps[0, ENTRY], steps[0, HELD] = stay + jump, jump, stay
+        for kind in range(1, len(NAMES)):
+            steps[0, kind] = jump if FORCES[kind] else stay + jump if PINS[kind] else stay
         steps[1] = steps[0].transpose(0, 2, 1)
         return cls(process, rate, steps)
 

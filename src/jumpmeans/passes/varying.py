@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 from ..kernels.pairs import expect_pairs, integrate_pairs, transitions_of_pairs
-from ..kinds import HELD, TRANSITION
+from ..kinds import BARS
 from ..model.process import Process
 from .block import Block
 
@@ -46,7 +46,7 @@ class Gaps(NamedTuple):
         gaps[first] = block.tau[first]
         gaps[n:] = block.ends - block.tau[last]
         used = gaps > 0
-        used[:n] &= ~np.isin(block.row_kinds, (TRANSITION, HELD))
+        used[:n] &= ~BARS[block.row_kinds]
         pairs = np.full(len(gaps), -1)
         own = np.flatnonzero(used)
         order = own[np.lexsort((gaps[own], groups[own]))]

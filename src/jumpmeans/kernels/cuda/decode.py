@@ -8,7 +8,7 @@ number.
 import numpy as np
 from numba import cuda
 
-from ...kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
+from ...kinds import BARS, FORCES, PINS, SNAPSHOT
 from ..decode import FOLD, SHARES
 from .arithmetic import LANES, exp, log
 
@@ -96,12 +96,12 @@ def make_candidates(real, with_kinds):
             while k < n_dwells and jump_row[k] == row:
                 k += 1
             kind = kind_of(kinds, at, row, L)
-            if kind == TRANSITION or kind == HELD:
-                if kind == TRANSITION:
+            if BARS[kind]:
+                if PINS[kind]:
                     n = pin(cand_time, cand_row, n, hi, row)
                 continue
             own = k
-            if kind == ENTRY and own > first and jump_time[own - 1] >= hi:
+            if PINS[kind] and own > first and jump_time[own - 1] >= hi:
                 own -= 1
             here = own - first
             if hi <= lo:
@@ -133,7 +133,7 @@ def make_candidates(real, with_kinds):
                 while i < own:
                     n = append(cand_time, cand_row, n, lo, hi, real(jump_time[i]), row)
                     i += 1
-            if kind == ENTRY:
+            if PINS[kind]:
                 n = pin(cand_time, cand_row, n, hi, row)
         return n
 
@@ -144,7 +144,7 @@ def make_candidates(real, with_kinds):
             lo = tau[at + LANES * (row - 1)] if row > 0 else zero
             hi = tau[at + LANES * row] if row < L else end
             kind = kind_of(kinds, at, row, L)
-            if kind == TRANSITION or kind == ENTRY:
+            if PINS[kind]:
                 n = pin(cand_time, cand_row, n, hi, row)
             if hi <= lo or kind != SNAPSHOT:
                 continue
@@ -340,7 +340,7 @@ def make_best_path(form, waits, row_costs):
                 break
             forced = False
             if with_kinds and row < L:
-                forced = kinds[at + LANES * row] == ENTRY and (j + 1 == n_cand or cand_row[j + 1] != row)
+                forced = FORCES[kinds[at + LANES * row]] and (j + 1 == n_cand or cand_row[j + 1] != row)
             if not alive:
                 found[2] = row + 1 if forced else row
                 return inf

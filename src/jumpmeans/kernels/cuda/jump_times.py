@@ -6,7 +6,7 @@ What differs: rows are found at `at + 32 row`, and rates do not vary.
 import numpy as np
 from numba import cuda
 
-from ...kinds import ENTRY, TRANSITION
+from ...kinds import BARS, PINS
 from .. import jump_times
 from .arithmetic import LANES, log, log1p, nextafter, on_device, sqrt
 
@@ -38,12 +38,12 @@ solve_jumps = on_device(
 
 @cuda.jit(device=True)
 def at_row(rows, k, n, kinds, at, L):
-    """Whether jump k is at the very time of its row: any into a TRANSITION, the last of those before an ENTRY."""
+    """Whether jump k is at the very time of a row that pins it: the last of those before the row."""
     row = rows[k]
     if row >= L:
         return False
     kind = kinds[at + LANES * row]
-    return kind == TRANSITION or (kind == ENTRY and (k == n - 1 or rows[k + 1] != row))
+    return PINS[kind] and (BARS[kind] or k == n - 1 or rows[k + 1] != row)
 
 
 def make_place_jumps(form):
