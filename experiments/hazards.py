@@ -14,7 +14,6 @@ from tasks import Task
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM
-from jumpmeans.model.effects import Covariate, Effects
 
 PANELS, PEOPLE, LOOKS = 40, 200, 15
 # Mean time between looks, beside mean dwells of 2 and 2.5.
@@ -25,12 +24,8 @@ METHODS = ("objective", "refined", "em")
 
 def process() -> jm.Process:
     """The truth: log hazard ratios of leaving each state."""
-    coefs = np.zeros((2, 2, 2))
-    for k, own in enumerate(TRUE.values()):
-        coefs[k, 0, 1], coefs[k, 1, 0] = own
-    number = np.where(coefs != 0, np.arange(4).reshape(2, 2, 1), -1)
-    columns = [Covariate("sex"), Covariate("age")]
-    return jm.Process([0.5, 0.4], [[0, 1], [1, 0]], effects=Effects(columns, np.array([0.5, 60.0]), coefs, number))
+    effects = {name: dict(enumerate(own)) for name, own in TRUE.items()}
+    return jm.Process([0.5, 0.4], [[0, 1], [1, 0]]).with_effects(effects, at={"sex": 0.5, "age": 60.0})
 
 
 def tasks(quick: bool) -> list[Task]:

@@ -215,3 +215,54 @@ def test_designs_go_by_labels():
         effects.design(visits(sex=["X", "M", "F", None, "F"]).covariates)
     with pytest.raises(PanelError, match="must have the covariates"):
         effects.design(None)
+
+
+ILLNESS = {"well": {"ill": 0.2, "dead": 0.05}, "ill": {"well": 0.1, "dead": 0.4}}
+HIGHER = {"sex[M]": {("well", "ill"): 0.7}, "age": {"ill": 0.03, ("well", "dead"): 0.1}, "smoker[True]": 0.5}
+AT = {"sex": "F", "age": 60, "smoker": False}
+
+
+def test_known_effects_are_on_the_moves_they_name():
+    """Planted: the category that others are compared with comes last; a state's effect on the moves into it."""
+    plain = jm.Process.from_generator(ILLNESS)
+    process = plain.with_effects(HIGHER, at=AT)
+    np.testing.assert_array_equal(process.at(AT).rate_matrix, plain.rate_matrix)
+    np.testing.assert_array_equal(process.at().rate_matrix, plain.rate_matrix)
+    ratios = process.at({"sex": "M", "age": 70, "smoker": True}).rate_matrix[:2] / plain.rate_matrix[:2]
+    np.testing.assert_allclose(
+        np.log(ratios)[[0, 0, 1, 1], [1, 2, 0, 2]], 0.5 + np.array([0.7, 1.0, 0.3, 0.3]), rtol=1e-12
+    )
+    names = "age", "sex[M]", "smoker[True]"
+    assert sorted(process.effects.names) == sorted(names)
+    assert process.effects.n_free == 4  # an effect of a state is one, whatever moves it is on
+
+
+def test_known_effects_take_the_panels_of_fits():
+    """What is drawn under them is fitted, decoded and judged: categories and booleans are the panel's own."""
+    process = jm.Process.from_generator(ILLNESS).with_effects(HIGHER, at=AT)
+    given = {"sex": ["F", "M"] * 50, "age": np.linspace(50, 70, 100), "smoker": [True, False, True, True] * 25}
+    panel, _ = jm.simulate(process, 100, 6, exact=["dead"], covariates=given, random_state=0)
+    model = jm.comparators.EM(emission="direct", start=process, max_iter=2, tol=1.0).fit(panel)
+    assert np.isfinite(model.log_likelihood_)
+    decoded = jm.JumpMeans.from_process(process).decode(panel)
+    assert np.isfinite(decoded.dwell_times()).all() and decoded.n_jumps > 0
+
+
+@pytest.mark.parametrize(
+    ("effects", "at", "said"),
+    [
+        ({}, {}, r"coefficients must be \{column: effect\}, got \{\}"),
+        ({"age": 0.1}, {}, "at must say at which 'age' the rates are as they stand"),
+        ({"sex[M]": 0.1}, {"age": 60}, "at must say at which 'sex'"),
+        ({"sex[F]": 0.1}, {"sex": "F"}, r"distinct categories other than 'F', or a number, got 'sex\[F\]'"),
+        ({"age": np.nan}, AT, "effects must be finite log hazard ratios, got nan for 'age'"),
+        ({"age": {"wel": 1.0}}, AT, r"'age' must be on states among .*, got 'wel' \(did you mean 'well'\?\)"),
+        ({"age": {"dead": 1.0}}, AT, "effects must be on moves that may happen, got 'dead'"),
+        ({"age": {"well": 1.0, ("well", "ill"): 2.0}}, AT, "must name each move once, got .'well', 'ill'. again"),
+        ({3: 0.1}, AT, "coefficients must be by name"),
+        ({"age": 0.1}, {"age": "old"}, "covariate 'age' must be a finite number, got 'old'"),
+    ],
+)  # fmt: skip
+def test_known_effects_that_cannot_be(effects, at, said):
+    with pytest.raises(ValueError, match=said):
+        jm.Process.from_generator(ILLNESS).with_effects(effects, at)

@@ -191,6 +191,7 @@ def test_bootstrap_and_tune_run_on_the_workers(engine, monkeypatch):
     monkeypatch.setattr("jumpmeans.engines.dask.submit", lambda *args: sent.append(args[1]) or submit(*args))
     there = jm.JumpMeans(3, refine=1, n_init=1, engine=engine).fit(panel)
     here = jm.JumpMeans(3, refine=1, n_init=1).fit(panel)
+    there.summary()  # its note on the last value is worked out when it is asked for, or before the model travels
     sent.clear()
     sure = jm.bootstrap(there, panel, n=6, random_state=1)
     assert sent == ["shared"]

@@ -56,8 +56,6 @@ def private_uses(tree):
 
 @pytest.mark.parametrize("path", USERS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_experiments_examples_and_pages_use_what_is_public(path):
-    if path.name == "hazards.py":
-        pytest.xfail("states a process with effects, for which there is no public way yet")
     assert private_uses(code_of(path)) == []
 
 

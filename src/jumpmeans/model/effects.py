@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..arrays import Floats, Ints
+from ..arrays import Bools, Floats, Ints
 from ..data.covariates import Covariates
 from ..errors import PanelError, first_few, nearest
 from ..options import is_finite
@@ -73,6 +73,44 @@ class Covariate(NamedTuple):
         return float(value)
 
 
+def _split(column: Any) -> tuple[str, str | None]:
+    """Covariate and category of a column's name: "sex[M]" is ("sex", "M"), "age" is ("age", None)."""
+    if not isinstance(column, str):
+        raise ValueError(f"coefficients must be by name, such as 'age' or 'sex[M]', got {column!r}.")
+    name, bracket, label = column.partition("[")
+    return (name, label[:-1]) if bracket and label.endswith("]") else (column, None)
+
+
+def _on_moves(column: str, effect: Any, states: list[Any], moves: Bools) -> tuple[Floats, Ints]:
+    """Coefficients (M, M) of a column and which of them are one, from a number or one for each state or move."""
+    coefs, group = np.zeros(moves.shape), np.full(moves.shape, -1)
+    given = effect if isinstance(effect, Mapping) else {None: effect}
+    for k, (place, beta) in enumerate(given.items()):
+        if not is_finite(beta):
+            raise ValueError(f"effects must be finite log hazard ratios, got {beta!r} for {column!r}.")
+        on = np.zeros(moves.shape, dtype=bool)
+        if place is None:
+            on[:] = moves
+        elif isinstance(place, tuple) and len(place) == 2 and place not in states:
+            on[_index(place[0], states, column), _index(place[1], states, column)] = True
+        else:
+            on[_index(place, states, column)] = True
+        if not (on & moves).any():
+            raise ValueError(f"effects must be on moves that may happen, got {place!r} for {column!r}.")
+        if (group[on & moves] >= 0).any():
+            raise ValueError(f"effects must name each move once, got {place!r} again for {column!r}.")
+        coefs[on & moves], group[on & moves] = beta, k
+    return coefs, group
+
+
+def _index(state: Any, states: list[Any], column: str) -> int:
+    if state not in states:
+        raise ValueError(
+            f"effects of {column!r} must be on states among {first_few(states)}, got {state!r}{nearest(state, states)}."
+        )
+    return states.index(state)
+
+
 def _short(edge: Any) -> str:
     return edge.removesuffix("T00:00:00.000000000") if isinstance(edge, str) else f"{edge:g}"
 
@@ -99,6 +137,38 @@ class Effects:
     centres: Floats
     coefs: Floats
     number: Ints
+
+    @classmethod
+    def of(cls, coefficients: Mapping[str, Any], at: Mapping[str, Any], states: list[Any], moves: Bools) -> Self:
+        """Known effects, as `Process.with_effects` takes them, on the moves (M, M) that may happen."""
+        if not isinstance(coefficients, Mapping) or not coefficients:
+            raise ValueError(f"coefficients must be {{column: effect}}, got {reprlib.repr(coefficients)}.")
+        labels: dict[str, list[Any]] = {}
+        for column in coefficients:
+            name, label = _split(column)
+            if not isinstance(at, Mapping) or name not in at:
+                raise ValueError(
+                    f"at must say at which {name!r} the rates are as they stand, such as at={{{name!r}: 60}}, or the "
+                    f"category that others are compared with, got {reprlib.repr(at)}."
+                )
+            if label is not None:
+                flags: dict[str, Any] = {"True": True, "False": False} if isinstance(at[name], bool) else {}
+                labels.setdefault(name, [at[name]]).append(flags.get(label, label))
+            if len(set(labels.get(name, []))) < len(labels.get(name, [])) or (label is None and name in labels):
+                raise ValueError(
+                    f"columns must be of distinct categories other than {at[name]!r}, or a number, got {column!r}."
+                )
+        names = list(dict.fromkeys(_split(column)[0] for column in coefficients))
+        covariates = [Covariate(name, labels.get(name)) for name in names]
+        M = len(states)
+        centres, coefs, number = [], np.zeros((0, M, M)), np.zeros((0, M, M), np.int64)
+        for covariate in covariates:
+            centres += covariate.design(np.array([covariate.encode(at[covariate.name])]))[0].tolist()
+            for column in covariate.columns:
+                own, group = _on_moves(column, coefficients[column], states, moves)
+                group[group >= 0] += number.max(initial=-1) + 1
+                coefs, number = np.concatenate([coefs, own[None]]), np.concatenate([number, group[None]])
+        return cls(covariates, np.array(centres), coefs, number)
 
     def check_fields(self) -> None:
         """Refuse parts that do not fit together, if they come from a file."""

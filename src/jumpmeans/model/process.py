@@ -41,12 +41,13 @@ class Process(Answers):
     states : (M,), optional
         Labels of the states; 0, 1, ... if left out.
     effects : Effects, optional
-        What covariates do to the rates. All answers are then those at the mean of the covariates, the centres of the
-        effects; `at` gives the process at any other values.
+        What covariates do to the rates, as fits find it and `with_effects` says it. All answers are then those at the
+        mean of the covariates, the centres of the effects; `at` gives the process at any other values.
 
     See Also
     --------
     Process.from_generator : of a rate matrix, as the literature gives it.
+    Process.with_effects : with hazard ratios, as the literature gives them.
 
     Examples
     --------
@@ -151,6 +152,34 @@ class Process(Answers):
         P = Q / np.where(rates > 0, rates, 1.0)[:, None]
         return cls(rates, P, initial_probs, emission, labels)
 
+    def with_effects(self, coefficients: Mapping[str, Any], at: Mapping[str, Any]) -> Process:
+        """The same process with known effects of covariates on its rates, for example from the literature.
+
+        Parameters
+        ----------
+        coefficients : {column: effect}
+            Logarithms of hazard ratios. A column is a number, "age", or a category beside the one that it is compared
+            with, "sex[M]", as `coefficients_` of a fit names them. An effect is one number for all moves, or {state:
+            number} on all moves out of it, or {(from, to): number}; what is left out depends on nothing.
+        at : {covariate: value}
+            Where the rates are those of this process: a value of each number, the reference of each category.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> plain = Process.from_generator({"well": {"ill": 0.2, "dead": 0.05}, "ill": {"dead": 0.4}})
+        >>> sooner = {"sex[M]": {("well", "ill"): np.log(1.5)}, "age": {"ill": np.log(2) / 10}}
+        >>> process = plain.with_effects(sooner, at={"sex": "F", "age": 60})
+        >>> process.at({"sex": "M", "age": 70}).generator()
+        rate of each move
+        from / to  well    ill  dead
+        well      -0.35    0.3  0.05
+        ill           0   -0.8   0.8
+        dead          0      0     0
+        """
+        moves = np.asarray((self.transition_probs > 0) & (self.rates[:, None] > 0))
+        return replace(self, effects=Effects.of(coefficients, at, self.states.tolist(), moves))
+
     def take(self, order: Ints) -> Process:
         """The same process with state order[i] in place i."""
         return Process(
@@ -173,10 +202,8 @@ class Process(Answers):
         Examples
         --------
         >>> import numpy as np
-        >>> from jumpmeans.model.effects import Covariate, Effects
-        >>> own = np.full((1, 2, 2), np.log(2) / 10)  # rates double with each 10 years
-        >>> age = Effects([Covariate("age")], np.array([60.0]), own, np.zeros((1, 2, 2), np.int64))
-        >>> Process([1.0, 0.5], [[0, 1], [1, 0]], effects=age).at({"age": 70}).rates
+        >>> aged = Process([1.0, 0.5], [[0, 1], [1, 0]]).with_effects({"age": np.log(2) / 10}, at={"age": 60})
+        >>> aged.at({"age": 70}).rates
         array([2., 1.])
         """
         if self.effects is None:
