@@ -25,6 +25,10 @@ FOLD = 100.0
 # short dwells begin and end.
 SHARES = (0.001, 0.02, 0.08, 0.25, 0.5, 0.75, 0.92, 0.98, 1.0)
 SPREAD = len(SHARES)
+# From so many states on it pays to leave out those that no best jump can come from.
+MANY = 8
+# A start that leads by so much overtakes at once: behind its birth no float is as close.
+SOON = 38.0
 # Starts that a queue has room for at first; few sequences ever need more.
 QUEUE = 32
 
@@ -156,13 +160,19 @@ def spread_candidates(tau, kinds, end, cand_time, cand_row):
     return n
 
 
+# What is kept of a start in a queue: its time, its base cost A + lam c, when it overtakes the one before, its number.
+TIME, BASE, OVER, BORN = range(4)
+
+
 class Room(NamedTuple):
     """Where the decoder works: as long as the longest sequence asks for, and used again for every other.
 
+    Few arrays, for every one is eight arguments of every call.
+
     cand_time, cand_row : (n,) candidates; from_start, from_state : (n, M) start of the best dwell that ends at a
     candidate, and the state before it.
-    time, base, over, index : (M, QUEUE or more) ring buffers, the queues of starts; their length is a power of two.
-    spent, ended, tail, first : (M,) costs; head, count, tail_index, last_start : (M,) positions.
+    queues : (M, QUEUE or more, 4) ring buffers of starts; their length is a power of two.
+    costs : (4, M) and places : (5, M), as `best_path` names them.
     waiting : (SPREAD, M) starts that have not yet joined the queues.
     found : (3,) last state, its start (0 = window start, j + 1 = candidate j), row where all paths died.
     """
@@ -171,18 +181,9 @@ class Room(NamedTuple):
     cand_row: Any
     from_start: Any
     from_state: Any
-    time: Any
-    base: Any
-    over: Any
-    index: Any
-    spent: Any
-    ended: Any
-    tail: Any
-    first: Any
-    head: Any
-    count: Any
-    tail_index: Any
-    last_start: Any
+    queues: Any
+    costs: Any
+    places: Any
     waiting: Any
     found: Any
 
@@ -190,12 +191,9 @@ class Room(NamedTuple):
 @njit(**JIT)
 def make_room(n, M, queue):
     """Room for n candidates and M states."""
-    positions = np.zeros((4, M), np.int64)
     return Room(
         np.empty(n), np.empty(n, np.int64), np.empty((n, M), np.int32), np.empty((n, M), np.int16),
-        np.empty((M, queue)), np.empty((M, queue)), np.empty((M, queue)), np.empty((M, queue), np.int32),
-        np.empty(M), np.empty(M), np.empty(M), np.empty(M),
-        positions[0], positions[1], positions[2], positions[3],
+        np.empty((M, queue, 4)), np.empty((4, M)), np.zeros((5, M), np.int64),
         np.empty((SPREAD, M)), np.zeros(3, np.int64),
     )  # fmt: skip
 
@@ -203,14 +201,42 @@ def make_room(n, M, queue):
 @njit(**JIT)
 def widen(room):
     """The same room with queues twice as long."""
-    M, queue = room.time.shape
-    wide = make_room(0, M, 2 * queue)
+    M, queue = room.queues.shape[:2]
     return Room(
-        room.cand_time, room.cand_row, room.from_start, room.from_state,
-        wide.time, wide.base, wide.over, wide.index,
-        room.spent, room.ended, room.tail, room.first, room.head, room.count, room.tail_index, room.last_start,
-        room.waiting, room.found,
+        room.cand_time, room.cand_row, room.from_start, room.from_state, np.empty((M, 2 * queue, 4)),
+        room.costs, room.places, room.waiting, room.found,
     )  # fmt: skip
+
+
+@njit(**LEAF)
+def jump_from_likely(D, into, kept, best, before):
+    """Least cost (OUT) of a jump into each state and the state before it, of dwells that cost D.
+
+    Jumps into every state can be had from the two states whose dwells cost least, at `worth` or less; a jump costs nothing
+    at best, so that none comes from a state whose dwell alone costs more.
+    """
+    M = D.shape[0]
+    likely, second = 0, M - 1
+    for s in range(M):
+        if D[s] < D[likely]:
+            likely, second = s, likely
+        elif s != likely and D[s] < D[second]:
+            second = s
+    worth = -np.inf
+    for r in range(M):
+        worth = max(worth, min(D[likely] + into[r, likely], D[second] + into[r, second]))
+    n = 0
+    for s in range(M):
+        kept[n] = s
+        n += D[s] <= worth
+    for r in range(M):
+        best[r] = np.inf
+        before[r] = 0
+        for k in range(n):
+            v = D[kept[k]] + into[r, kept[k]]
+            if v < best[r]:
+                best[r] = v
+                before[r] = kept[k]
 
 
 @njit(**LEAF)
@@ -244,23 +270,26 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
         Cost of the best path; inf if there is none; -inf if a queue needs more room than there is.
     """
     L, M = cost.shape
-    mask = room.time.shape[1] - 1
+    q = room.queues
+    mask = q.shape[1] - 1
     cand_time, cand_row = room.cand_time, room.cand_row
-    q_time, q_base, q_over, q_index, head, count = room.time, room.base, room.over, room.index, room.head, room.count
-    C, D, W = room.spent, room.ended, room.waiting  # observation cost since the last reset or fold; best cost with a
-    # dwell that ends at this candidate; best cost with a jump into the state at a candidate, not yet in the queues
-    tail, first = room.tail, room.first  # best start still free of charge at the end; the window's start
-    from_start, from_state, tail_index, last_start = room.from_start, room.from_state, room.tail_index, room.last_start
+    head, count, tail_index, last_start = room.places[0], room.places[1], room.places[2], room.places[3]
+    kept = room.places[4]
+    # observation cost since the last reset or fold; best cost with a dwell that ends at this candidate; best start still
+    # free of charge at the end; the window's start
+    C, D, tail, first = room.costs[0], room.costs[1], room.costs[2], room.costs[3]
+    W = room.waiting  # best cost with a jump into the state at a candidate, not yet in the queues
+    from_start, from_state = room.from_start, room.from_state
     found = room.found
     waiting = 0
     for s in range(M):
         C[s] = 0.0
         head[s] = 0
         count[s] = 0 if first_running else 1
-        q_time[s, 0] = 0.0
-        q_base[s, 0] = 0.0
-        q_over[s, 0] = 0.0
-        q_index[s, 0] = 0
+        q[s, 0, TIME] = 0.0
+        q[s, 0, BASE] = 0.0
+        q[s, 0, OVER] = 0.0
+        q[s, 0, BORN] = 0
         first[s] = 0.0
         tail[s] = 0.0 if free_end or lam[s] * candidate_hour(course, n_cand, s, end) < 1.0 else np.inf
         tail_index[s] = 0
@@ -289,23 +318,24 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
                     over = 0.0
                     if n > 0:
                         back = (head[s] + n - 1) & mask
-                        past = at - q_time[s, back]
-                        lead = q_base[s, back] - base + lam[s] * past  # A of the back less its own
+                        past = at - q[s, back, TIME]
+                        lead = q[s, back, BASE] - base + lam[s] * past  # A of the back less its own
                         if lead <= 0.0:
                             continue
-                        over = at + past / (np.exp(lead) - 1.0)
-                        while n > 1 and over <= q_over[s, back]:
+                        over = at + past / (np.exp(lead) - 1.0) if lead < SOON else at
+                        while n > 1 and over <= q[s, back, OVER]:
                             n -= 1
                             back = (head[s] + n - 1) & mask
-                            past = at - q_time[s, back]
-                            over = at + past / (np.exp(q_base[s, back] - base + lam[s] * past) - 1.0)
+                            past = at - q[s, back, TIME]
+                            lead = q[s, back, BASE] - base + lam[s] * past
+                            over = at + past / (np.exp(lead) - 1.0) if lead < SOON else at
                         if n > mask:
                             return -np.inf
                     new = (head[s] + n) & mask
-                    q_time[s, new] = at
-                    q_base[s, new] = base
-                    q_over[s, new] = over
-                    q_index[s, new] = born + 1
+                    q[s, new, TIME] = at
+                    q[s, new, BASE] = base
+                    q[s, new, OVER] = over
+                    q[s, new, BORN] = born + 1
                     count[s] = n + 1
             waiting = 0
 
@@ -322,7 +352,7 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
                     if C[s] > FOLD:
                         # charge what has run up to the starts that ran it up: later ones keep their digits
                         for i in range(count[s]):
-                            q_base[s, (head[s] + i) & mask] += C[s]
+                            q[s, (head[s] + i) & mask, BASE] += C[s]
                         tail[s] += C[s]
                         first[s] += C[s]
                         C[s] = 0.0
@@ -336,13 +366,13 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
             now = candidate_hour(course, j, s, c)
             if n > 0:
                 front = head[s]
-                while n > 1 and q_over[s, (front + 1) & mask] <= now:
+                while n > 1 and q[s, (front + 1) & mask, OVER] <= now:
                     front = (front + 1) & mask
                     n -= 1
                 head[s] = front
                 count[s] = n
-                d = q_base[s, front] + C[s] + complete_cost(lam[s] * (now - q_time[s, front]))
-                start = q_index[s, front]
+                d = q[s, front, BASE] + C[s] + complete_cost(lam[s] * (now - q[s, front, TIME]))
+                start = int(q[s, front, BORN])
             if first_running:
                 v = first[s] + C[s] + running_cost(lam[s] * now)
                 if v <= d:
@@ -368,16 +398,19 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
             return np.inf
 
         gap = min(max(stop - 1, 0), into.shape[0] - 1)
-        for r in range(M):
-            best = D[0] + into[gap, r, 0]
-            before = 0
-            for s in range(1, M):
-                v = D[s] + into[gap, r, s]
-                if v < best:
-                    best = v
-                    before = s
-            W[waiting, r] = best
-            from_state[j, r] = before
+        if M < MANY:
+            for r in range(M):
+                best = D[0] + into[gap, r, 0]
+                before = 0
+                for s in range(1, M):
+                    v = D[s] + into[gap, r, s]
+                    if v < best:
+                        best = v
+                        before = s
+                W[waiting, r] = best
+                from_state[j, r] = before
+        else:
+            jump_from_likely(D, into[gap], kept, W[waiting], from_state[j])
         if forced:
             alive = False
             for s in range(M):
