@@ -179,6 +179,16 @@ def extreme(rng):
     return p._replace(end=p.end * scale, cand_time=np.minimum(p.cand_time * scale, p.end * scale))
 
 
+def crowded(rng):
+    """So many states that unlikely ones are left out: far apart or close, moves forbidden, values impossible."""
+    p = plain(rng, M=rng.integers(8, 14), L=rng.integers(1, 12))
+    p.X[rng.random(p.X.shape) < rng.choice([0.0, 0.4, 0.8])] = np.inf
+    p.cost[rng.random(p.cost.shape) < rng.choice([0.0, 0.3])] = np.inf
+    if rng.random() < 0.2:
+        np.rint(p.cost, out=p.cost), np.rint(p.X, out=p.X)
+    return p
+
+
 def empty(rng):
     """No candidates, no rows in the window, or a single state."""
     p = plain(rng, M=rng.choice([1, 3]))
@@ -190,14 +200,15 @@ def empty(rng):
     )
 
 
-KINDS = [plain, infinite, direct, forbidden, ties, dense, at_the_end, absorbing, extreme, empty]
+KINDS = [plain, infinite, direct, forbidden, ties, dense, at_the_end, absorbing, extreme, crowded, empty]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=SEEDS)
 @settings(max_examples=15)
 def test_equals_quadratic_decoder(kind, seed):
-    # 10 kinds x 15 examples x 20 problems = 3,000 problems
+    # 11 kinds x 15 examples x 20 problems = 3,300 problems
+    # planted: in jump_from_likely, the least instead of the largest of what the two likely states lead to
     rng = np.random.default_rng(seed)
     for _ in range(BATCH):
         check(kind(rng))
