@@ -212,8 +212,8 @@ def widen(room):
 def jump_from_likely(D, into, kept, best, before):
     """Least cost (OUT) of a jump into each state and the state before it, of dwells that cost D.
 
-    Jumps into every state can be had from the two states whose dwells cost least, at `worth` or less; a jump costs nothing
-    at best, so that none comes from a state whose dwell alone costs more.
+    Jumps into every state can be had from the two states whose dwells cost least, at `worth` or less; a jump costs
+    nothing at best, so that none comes from a state whose dwell alone costs more.
     """
     M = D.shape[0]
     likely, second = 0, M - 1
@@ -275,8 +275,8 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
     cand_time, cand_row = room.cand_time, room.cand_row
     head, count, tail_index, last_start = room.places[0], room.places[1], room.places[2], room.places[3]
     kept = room.places[4]
-    # observation cost since the last reset or fold; best cost with a dwell that ends at this candidate; best start still
-    # free of charge at the end; the window's start
+    # observation cost since the last reset or fold; best cost with a dwell that ends at this candidate; best start
+    # still free of charge at the end; the window's start
     C, D, tail, first = room.costs[0], room.costs[1], room.costs[2], room.costs[3]
     W = room.waiting  # best cost with a jump into the state at a candidate, not yet in the queues
     from_start, from_state = room.from_start, room.from_state
