@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.decode import QUEUE, SPREAD, make_room, place_candidates, spread_candidates, trace_back, widen
+from jumpmeans.kernels.candidates import SPREAD, place_candidates, spread_candidates
+from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
 from jumpmeans.kernels.sweep import Task, decode, sweep_block
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -383,8 +384,9 @@ def place(tau, end, jumps, base, per_gap, beam, seen=None):
     room = per_gap * (len(tau) + 1)
     cand_time, cand_row = np.full(room, np.nan), np.full(room, -1, np.int64)
     n = place_candidates(
-        tau, seen, np.zeros(len(tau), np.int8), end, times, rows, len(jumps), base, per_gap, beam, cand_time, cand_row
-    )
+        tau, seen, np.zeros(len(tau), np.int8), end, times, rows, len(jumps), base, per_gap, beam,
+        np.zeros(len(tau) + 1), math.inf, cand_time, cand_row,
+    )  # fmt: skip
     assert n <= room
     return cand_time[:n], cand_row[:n]
 
@@ -501,7 +503,7 @@ def test_candidates_spread_over_gaps():
     """From just behind the start of each gap to its end; one in a gap of an ulp."""
     tau = np.array([0.0, 1.0, np.nextafter(1.0, 2.0), 4.0])
     cand_time, cand_row = np.empty(5 * SPREAD), np.empty(5 * SPREAD, np.int64)
-    n = spread_candidates(tau, np.zeros(4, np.int8), 4.0, cand_time, cand_row)
+    n = spread_candidates(tau, np.zeros(4, np.int8), 4.0, np.zeros(5), math.inf, cand_time, cand_row)
     times, rows = cand_time[:n], cand_row[:n]
     assert np.all(np.diff(times) > 0)
     assert np.bincount(rows).tolist() == [0, SPREAD, 1, SPREAD]

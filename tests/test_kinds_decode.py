@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import jumpmeans as jm
 import reference
 from jumpmeans.comparators import EM, Gibbs
-from jumpmeans.kernels.decode import QUEUE, SPREAD, make_room, place_candidates, spread_candidates, trace_back, widen
+from jumpmeans.kernels.candidates import SPREAD, place_candidates, spread_candidates
+from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
 from jumpmeans.kernels.jump_times import WORK, place_jumps
 from jumpmeans.kernels.sweep import Task, decode, sweep_block
 from jumpmeans.kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
@@ -65,8 +66,9 @@ def candidates(p, base=1, beam=False):
     most = (base + 1) * (len(p.tau) + 1)
     times, rows = np.empty(most), np.empty(most, np.int64)
     n = place_candidates(
-        p.tau, p.holds, p.kinds, p.end, np.empty(0), np.empty(0, np.int32), 0, base, base, beam, times, rows
-    )
+        p.tau, p.holds, p.kinds, p.end, np.empty(0), np.empty(0, np.int32), 0, base, base, beam,
+        np.zeros(len(p.tau) + 1), math.inf, times, rows,
+    )  # fmt: skip
     return times[:n], rows[:n]
 
 
@@ -134,7 +136,7 @@ def test_linear_and_plain_decoder_agree_on_long_sequences(seed):
         if one_a_gap:
             room = SPREAD * (len(p.tau) + 1)
             times, rows = np.empty(room), np.empty(room, np.int64)
-            n = spread_candidates(p.tau, p.kinds, p.end, times, rows)
+            n = spread_candidates(p.tau, p.kinds, p.end, np.zeros(len(p.tau) + 1), math.inf, times, rows)
             times, rows = times[:n], rows[:n]
         else:
             times, rows = candidates(p, int(rng.integers(1, 4)))

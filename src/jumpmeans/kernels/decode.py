@@ -4,9 +4,8 @@ One sequence at a time, times relative to the start of its window. Rows are obse
 a jump is a time plus the first row that belongs to the new state, so rows are assigned by
 index and never by comparing times.
 
-How rows were seen (`kinds`) decides where jumps may be. The gap before a TRANSITION or a HELD row is barred: it has no
-candidates. A TRANSITION has one at its very time, so has an ENTRY, which no path passes without jumping there: all
-dwells end, and the queues begin anew. So the argument by which later starts overtake earlier ones needs no change.
+No path passes an ENTRY without jumping at it: all dwells end, and the queues begin anew. So the argument by which later
+starts overtake earlier ones needs no change.
 """
 
 from typing import Any, NamedTuple
@@ -15,149 +14,21 @@ import numpy as np
 from numba import njit
 
 from ..jit import JIT, LEAF
-from ..kinds import BARS, FORCES, PINS, SNAPSHOT
+from ..kinds import FORCES
 from ..model.objective import complete_cost, running_cost
+from .candidates import SPREAD
 from .clock import candidate_hour
 
 # Observation costs run up to this before they are charged to the starts that ran them up.
 FOLD = 100.0
-# Candidates in each gap where its one jump may be anywhere: shares of the gap, closer together towards its ends, where
-# short dwells begin and end.
-SHARES = (0.001, 0.02, 0.08, 0.25, 0.5, 0.75, 0.92, 0.98, 1.0)
-SPREAD = len(SHARES)
 # From so many states on it pays to leave out those that no best jump can come from.
 MANY = 8
 # A start that leads by so much overtakes at once: behind its birth no float is as close.
 SOON = 38.0
+# What rounding may take off a bound.
+SURE = 1.0 - 1e-12
 # Starts that a queue has room for at first; few sequences ever need more.
 QUEUE = 32
-
-
-@njit(inline="always", **LEAF)
-def _append(cand_time, cand_row, n, lo, hi, time, row):
-    """Add a candidate in (lo, hi] unless it is taken; a gap too narrow for a midpoint gets its end."""
-    if time <= lo:
-        time = hi
-    if n == 0 or time > cand_time[n - 1]:
-        cand_time[n] = time
-        cand_row[n] = row
-        n += 1
-    return n
-
-
-@njit(inline="always", **LEAF)
-def _pin(cand_time, cand_row, n, time, row):
-    """Add the candidate at the time of a row itself, also where the row before it has the same time."""
-    if n == 0 or cand_time[n - 1] < time or cand_row[n - 1] < row:
-        cand_time[n] = time
-        cand_row[n] = row
-        n += 1
-    return n
-
-
-@njit(**LEAF)
-def place_candidates(tau, seen, kinds, end, jump_time, jump_row, n_jumps, base, per_gap, beam, cand_time, cand_row):
-    """Candidate jump times of one sequence: the current jumps, and fresh ones in the gaps between rows.
-
-    Exact search puts `base` candidates into each gap, spread evenly, less one for every jump that is there.
-    Beam search does so in gaps without a jump, and elsewhere puts a fresh candidate into every piece that
-    the current jumps cut the gap into: jumps are created where jumps are, and unused ones vanish.
-    A stretch between two observations (seen, (L,) bool; the rows between are blank) of m gaps never holds more than
-    m `per_gap` candidates, those at a TRANSITION or an ENTRY (kinds, (L,)) apart.
-
-    Returns
-    -------
-    n : int
-        Number of candidates written to cand_time (OUT, increasing but for rows of one time) and cand_row (OUT).
-    """
-    L = tau.shape[0]
-    n = 0
-    k = 0
-    budget = 0
-    for row in range(L + 1):
-        if row == 0 or seen[row - 1]:
-            # a new stretch: the room that its jumps leave
-            last = row
-            while last < L and not seen[last]:
-                last += 1
-            budget = per_gap * (last + 1 - row)
-            if row == 0 and tau[0] <= 0.0:
-                budget -= per_gap
-            if last == L and end <= tau[L - 1]:
-                budget -= per_gap
-            i = k
-            while i < n_jumps and jump_row[i] <= last:
-                i += 1
-                budget -= 1
-            if last < L and i > k and kinds[last] != SNAPSHOT and jump_time[i - 1] >= tau[last]:
-                budget += 1  # the jump at the row itself has room of its own
-        lo = tau[row - 1] if row > 0 else 0.0
-        hi = tau[row] if row < L else end
-        first = k
-        while k < n_jumps and jump_row[k] == row:
-            k += 1
-        kind = kinds[row] if row < L else SNAPSHOT
-        if BARS[kind]:
-            if PINS[kind]:
-                n = _pin(cand_time, cand_row, n, hi, row)
-            continue
-        own = k  # of the jumps in this gap, the one at an ENTRY is added last
-        if PINS[kind] and own > first and jump_time[own - 1] >= hi:
-            own -= 1
-        here = own - first
-        if hi <= lo:
-            pass
-        elif beam and here > 0:
-            left = lo
-            for i in range(first, own):
-                if budget > 0:
-                    n = _append(cand_time, cand_row, n, lo, jump_time[i], left + 0.5 * (jump_time[i] - left), row)
-                    budget -= 1
-                n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
-                left = jump_time[i]
-            if budget > 0 and left < hi:
-                n = _append(cand_time, cand_row, n, left, hi, left + 0.5 * (hi - left), row)
-                budget -= 1
-        else:
-            fresh = max(min(base - here, budget), 0)
-            budget -= fresh
-            step = (hi - lo) / (fresh + 1)
-            i = first
-            for f in range(1, fresh + 1):
-                time = lo + f * step
-                while i < own and jump_time[i] <= time:
-                    n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
-                    i += 1
-                bound = jump_time[i] if i < own else hi
-                n = _append(cand_time, cand_row, n, lo, bound, min(time, bound), row)
-            while i < own:
-                n = _append(cand_time, cand_row, n, lo, hi, jump_time[i], row)
-                i += 1
-        if PINS[kind]:
-            n = _pin(cand_time, cand_row, n, hi, row)
-    return n
-
-
-@njit(**LEAF)
-def spread_candidates(tau, kinds, end, cand_time, cand_row):
-    """SPREAD candidates in each gap, from just behind its start to its end, for a search of one jump a gap.
-
-    The one jump of a gap before a TRANSITION or an ENTRY is at that row.
-
-    Returns their number; written to cand_time, cand_row (OUT).
-    """
-    n = 0
-    for row in range(tau.shape[0] + 1):
-        lo = tau[row - 1] if row > 0 else 0.0
-        hi = tau[row] if row < tau.shape[0] else end
-        kind = kinds[row] if row < tau.shape[0] else SNAPSHOT
-        if PINS[kind]:
-            n = _pin(cand_time, cand_row, n, hi, row)
-        if hi <= lo or kind != SNAPSHOT:
-            continue
-        for share in SHARES:
-            n = _append(cand_time, cand_row, n, lo, hi, lo + share * (hi - lo) if share < 1.0 else hi, row)
-    return n
 
 
 # What is kept of a start in a queue: its time, its base cost A + lam c, when it overtakes the one before, its number.
@@ -206,6 +77,12 @@ def widen(room):
         room.cand_time, room.cand_row, room.from_start, room.from_state, np.empty((M, 2 * queue, 4)),
         room.costs, room.places, room.waiting, room.found,
     )  # fmt: skip
+
+
+@njit(inline="always", **LEAF)
+def _overtakes(at, past, lead):
+    """When a start at a time, `past` after another one, costs less for good, by its lead in A."""
+    return at + past / (np.exp(lead) - 1.0) if lead < SOON else at
 
 
 @njit(**LEAF)
@@ -303,9 +180,10 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
 
         # starts join the queues before anything behind them is asked for
         if waiting > 0 and (at_end or not one_a_gap or cand_row[j] != cand_row[j - 1]):
-            for i in range(waiting):
-                born = j - waiting + i
-                for s in range(M):
+            for s in range(M):
+                now = candidate_hour(course, j, s, c)
+                for i in range(waiting):
+                    born = j - waiting + i
                     base = W[i, s] - C[s]
                     if base == np.inf:
                         continue
@@ -322,13 +200,18 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
                         lead = q[s, back, BASE] - base + lam[s] * past  # A of the back less its own
                         if lead <= 0.0:
                             continue
-                        over = at + past / (np.exp(lead) - 1.0) if lead < SOON else at
-                        while n > 1 and over <= q[s, back, OVER]:
-                            n -= 1
-                            back = (head[s] + n - 1) & mask
-                            past = at - q[s, back, TIME]
-                            lead = q[s, back, BASE] - base + lam[s] * past
-                            over = at + past / (np.exp(lead) - 1.0) if lead < SOON else at
+                        # e^lead - 1 is more than this: before anything is asked, the start overtakes the back, which
+                        # has overtaken all others by then
+                        soon = SURE * (now - at) * lead * (1.0 + lead * (0.5 + lead / 6.0))
+                        if past < soon and (n == 1 or q[s, back, OVER] <= now):
+                            n = 0
+                        else:
+                            over = _overtakes(at, past, lead)
+                            while n > 1 and over <= q[s, back, OVER]:
+                                n -= 1
+                                back = (head[s] + n - 1) & mask
+                                past = at - q[s, back, TIME]
+                                over = _overtakes(at, past, q[s, back, BASE] - base + lam[s] * past)
                         if n > mask:
                             return -np.inf
                     new = (head[s] + n) & mask

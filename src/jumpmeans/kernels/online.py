@@ -13,9 +13,11 @@ from numba import njit
 from ..jit import JIT, LEAF
 from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
-from .decode import FOLD, QUEUE, make_room, place_candidates, trace_back, widen
+from .bounds import REACH, bound_jumps, make_bounds
+from .candidates import place_candidates
+from .decode import FOLD, QUEUE, make_room, trace_back, widen
 from .forward_backward import absorb, arrive, is_barred, is_pinned
-from .sweep import Task, decode
+from .sweep import Task, begin, decode, known_cost, reach_of
 
 # Fields of a start in a queue: when it began, its cost less what its state has run up since, when its turn comes.
 TIME, BASE, TURN = 0, 1, 2
@@ -347,15 +349,22 @@ def decode_plainly(
     for i in range(ends.shape[0]):
         longest = max(longest, offsets[i + 1] - offsets[i])
     room = make_room((jumps + 1) * (longest + 1), M, QUEUE)
+    bounds = make_bounds(longest, M)
     for i in range(ends.shape[0]):
         first, last = offsets[i], offsets[i + 1]
         task = Task(
             tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last], lam, into,
             None, first_running, free_end,
         )  # fmt: skip
+        a = dwell_offsets[i]
+        limit = np.inf
+        if jumps == 1 and last - first <= REACH:
+            bound_jumps(task.cost, task.into, np.bool_(True), bounds)
+            n = begin(task, bounds, states[a:], starts[a:], rows[a:])
+            limit = reach_of(known_cost(task, states[a:], starts[a:], rows[a:], n))
         n = place_candidates(
             task.tau, task.seen, task.kinds, task.end, none_time, none_row, np.int64(0), jumps, jumps, np.bool_(False),
-            room.cand_time, room.cand_row,
+            bounds.gaps, limit, room.cand_time, room.cand_row,
         )  # fmt: skip
         value = decode(task, np.bool_(False), n, room)
         while value == -np.inf:
@@ -365,6 +374,5 @@ def decode_plainly(
             where[0] = i
             where[1] = room.found[2]
             return where
-        a = dwell_offsets[i]
         dwell_offsets[i + 1] = a + trace_back(room, states[a:], starts[a:], rows[a:])
     return where

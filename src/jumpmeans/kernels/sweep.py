@@ -2,7 +2,8 @@
 
 A sweep of a fit decodes once, over the current jumps and fresh candidates. The trajectories that are published are
 searched with more care: decoding and jump times alternate to a fixed point, from several sets of candidates (those of
-the sweep; the paper's, one in the middle of each gap; many in each gap, for one jump), and the best one is kept.
+the sweep; many in each gap where a path that costs less may jump, for one jump; the paper's, one in the middle of each
+gap), and the best one is kept.
 """
 
 from typing import Any, NamedTuple
@@ -11,14 +12,18 @@ import numpy as np
 from numba import njit
 
 from ..jit import JIT, LEAF
-from ..kinds import SNAPSHOT
+from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
+from .bounds import REACH, bound_jumps, likely_path, make_bounds
+from .candidates import SPREAD, place_candidates, spread_candidates
 from .clock import Course, dwell_hours, set_candidates
-from .decode import QUEUE, SPREAD, best_path, make_room, place_candidates, spread_candidates, trace_back, widen
+from .decode import QUEUE, best_path, make_room, trace_back, widen
 from .jump_times import WORK, place_jumps
 from .stats import add_trajectory, label_rows
 
 SETTLED = 1e-12
+# Of a limit on bounds, what rounding may come to.
+SLACK = 1e-9
 # What a search returns instead of a number of dwells: there is no path, or a queue needs more room.
 NO_PATH, NO_ROOM = 0, -1
 
@@ -70,6 +75,34 @@ def trajectory_cost(task, states, starts, rows, n):
 
 
 @njit(**LEAF)
+def reach_of(value):
+    """The limit of the bounds of gaps where a path may jump that costs no more than `value`."""
+    return value + SLACK * (1.0 + abs(value))
+
+
+@njit(**LEAF)
+def known_cost(task, states, starts, rows, n):
+    """What the current dwells cost, if they are a path; infinite where they are not."""
+    for k in range(n):
+        if states[k] >= task.lam.shape[0]:
+            return np.inf
+    if n == 1:
+        for row in range(task.kinds.shape[0]):
+            if FORCES[task.kinds[row]]:
+                return np.inf
+    return trajectory_cost(task, states, starts, rows, n)
+
+
+@njit(**LEAF)
+def begin(task, bounds, states, starts, rows):
+    """Dwells (OUT) to begin with, their jumps where candidates are in any case: a likely path, or no jump at all."""
+    n = likely_path(task.tau, task.kinds, task.into, bounds, states, starts, rows)
+    if n == 0 or trajectory_cost(task, states, starts, rows, n) == np.inf:
+        states[0], starts[0], rows[0], n = 0, 0.0, 0, 1
+    return n
+
+
+@njit(**LEAF)
 def decode(task, one_a_gap, n_cand, room):
     """Cost of the best path through the candidates, which is left in `room` (OUT); as `best_path` says."""
     set_candidates(task.course, room.cand_time, room.cand_row, n_cand, task.end)
@@ -91,16 +124,18 @@ def take_path(task, room, work, states, starts, rows):
 
 
 @njit(**LEAF)
-def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, work):
+def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, bounds, work):
     """Alternate decoding and jump times, from the current dwells (IN, OUT, n of them), until the cost no longer falls.
 
     Returns the number of dwells, NO_PATH or NO_ROOM.
     """
     before = np.inf
+    bounded = task.tau.shape[0] <= REACH
+    limit = reach_of(known_cost(task, states, starts, rows, n)) if bounded else np.inf
     for _ in range(rounds):
         n_cand = place_candidates(
             task.tau, task.seen, task.kinds, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
-            room.cand_time, room.cand_row,
+            bounds.gaps, limit, room.cand_time, room.cand_row,
         )  # fmt: skip
         value = decode(task, np.bool_(False), n_cand, room)
         if value == np.inf:
@@ -110,20 +145,25 @@ def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, wor
         if before - value <= SETTLED * (1.0 + abs(value)):
             break
         before = value
+        if bounded:
+            limit = reach_of(value)
         n = take_path(task, room, work, states, starts, rows)
     return n
 
 
 @njit(**LEAF)
-def one_a_gap(task, spread, rounds, states, starts, rows, room, work):
-    """Dwells (OUT) with one jump a gap at most, from many places in each or from its middle.
+def one_a_gap(task, spread, limit, rounds, states, starts, rows, room, bounds, work):
+    """Dwells (OUT) with one jump a gap at most, from many places in each, up to the limit, or from its middle.
 
     Returns their number, NO_PATH or NO_ROOM.
     """
     if not spread:
         one = np.int64(1)  # a plain 1 would be a type of its own, and all compiled twice
-        return settle(task, one, one, np.bool_(False), rounds, states, starts, rows, one, room, work)
-    n_cand = spread_candidates(task.tau, task.kinds, task.end, room.cand_time, room.cand_row)
+        states[0], starts[0], rows[0] = 0, 0.0, 0
+        return settle(task, one, one, np.bool_(False), rounds, states, starts, rows, one, room, bounds, work)
+    n_cand = spread_candidates(
+        task.tau, task.kinds, task.end, bounds.gaps, limit, room.cand_time, room.cand_row
+    )  # fmt: skip
     value = decode(task, np.bool_(True), n_cand, room)
     if value == np.inf:
         return NO_PATH
@@ -131,23 +171,43 @@ def one_a_gap(task, spread, rounds, states, starts, rows, room, work):
 
 
 @njit(**LEAF)
-def search_sequence(task, search, n, room, scratch):
+def is_same(states, rows, n, others, first, m):
+    """Whether dwells are those at hand, but for their jump times."""
+    if n != m:
+        return False
+    for k in range(n):
+        if states[k] != others[k] or rows[k] != first[k]:
+            return False
+    return True
+
+
+@njit(**LEAF)
+def search_sequence(task, search, n, room, bounds, scratch):
     """Best dwells of one sequence, from the n that are in `scratch` (IN, OUT).
 
     Returns their number, NO_PATH or NO_ROOM.
     """
     base, per_gap, beam, rounds = search[0], search[1], search[2] == 1, search[4]
     states, starts, rows, work = scratch.states, scratch.starts, scratch.rows, scratch.work
-    n = settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, work)
+    bounded = task.tau.shape[0] <= REACH
+    if bounded:
+        alone = base == 1 and not beam  # a fresh candidate in its gap
+        bound_jumps(task.cost, task.into, alone, bounds)
+        if n == 1 and alone:
+            n = begin(task, bounds, states, starts, rows)
+    n = settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, bounds, work)
     if n <= 0 or rounds == 1:
         return n
     best = trajectory_cost(task, states, starts, rows, n)
     # one a gap is also what more candidates and the beam must not fall behind
     for start in range(2 if per_gap > 1 else 1):
         others, at, first = scratch.other_states, scratch.other_starts, scratch.other_rows
-        m = one_a_gap(task, start == 0, rounds, others, at, first, room, work)
+        limit = reach_of(best) if bounded else np.inf
+        m = one_a_gap(task, start == 0, limit, rounds, others, at, first, room, bounds, work)
+        if start == 0 and is_same(states, rows, n, others, first, m):
+            continue
         if m > 0:
-            m = settle(task, base, per_gap, beam, rounds, others, at, first, m, room, work)
+            m = settle(task, base, per_gap, beam, rounds, others, at, first, m, room, bounds, work)
         if m == NO_ROOM:
             return NO_ROOM
         if m == NO_PATH:
@@ -165,7 +225,7 @@ def search_sequence(task, search, n, room, scratch):
 def sweep_on(
     i, at, tau, seen, kinds, offsets, ends, weights, cost, lam, into, course, search,
     old_offsets, old_states, old_starts, old_rows, dwell_offsets, states, starts, rows,
-    row_states, exits, time, log_time, jumps, run_state, run_time, room, scratch, where,
+    row_states, exits, time, log_time, jumps, run_state, run_time, room, bounds, scratch, where,
 ):  # fmt: skip
     """Sweep sequences from i on, with `at` dwells found so far, to the end of the block or as far as there is room.
 
@@ -194,7 +254,7 @@ def sweep_on(
         for k in range(n):
             scratch.states[k], scratch.starts[k] = old_states[a + k], old_starts[a + k]
             scratch.rows[k] = old_rows[a + k]
-        n = search_sequence(task, search, n, room, scratch)
+        n = search_sequence(task, search, n, room, bounds, scratch)
         if n == NO_ROOM:
             return i, at
         if n == NO_PATH:
@@ -262,6 +322,7 @@ def sweep_block(
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32),
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32), np.empty((WORK, most)),
     )  # fmt: skip
+    bounds = make_bounds(gaps, M)
     into = X.transpose(0, 2, 1).copy()
     where = np.full(2, -1, np.int64)
     i, at = np.int64(0), np.int64(0)
@@ -269,7 +330,7 @@ def sweep_block(
         i, at = sweep_on(
             i, at, tau, seen, kinds, offsets, ends, weights, cost, lam, into, course, search,
             old_offsets, old_states, old_starts, old_rows, dwell_offsets, states, starts, rows,
-            row_states, exits, time, log_time, jumps, run_state, run_time, room, scratch, where,
+            row_states, exits, time, log_time, jumps, run_state, run_time, room, bounds, scratch, where,
         )  # fmt: skip
         if i < S:
             room = widen(room)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Bools, Floats
+from ..kernels.candidates import SPREAD
 from ..kernels.clock import Course
-from ..kernels.decode import SPREAD
 from ..kernels.stats import split_dwells
 from ..model.effects import LARGEST_LOG, Effects
 from ..model.exposure import Exposure

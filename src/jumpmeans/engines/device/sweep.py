@@ -8,11 +8,11 @@ import numpy as np
 from numba import cuda
 
 from ...arrays import Floats
+from ...kernels.candidates import SPREAD
 from ...kernels.cuda import sweep as kernels
 from ...kernels.cuda.arithmetic import THREADS
 from ...kernels.cuda.decode import STATES
 from ...kernels.cuda.sums import Summed, label_rows, make_gather, make_outlasted
-from ...kernels.decode import SPREAD
 from ...model.objective import Prices, Stats
 from ...model.params import Params
 from ...passes.block import NoPathError

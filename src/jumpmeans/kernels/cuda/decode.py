@@ -9,7 +9,8 @@ import numpy as np
 from numba import cuda
 
 from ...kinds import BARS, FORCES, PINS, SNAPSHOT
-from ..decode import FOLD, SHARES
+from ..candidates import SHARES
+from ..decode import FOLD
 from .arithmetic import LANES, exp, log
 
 # Of states in a link, at most.

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda
 
-from ..decode import SPREAD
+from ..candidates import SPREAD
 from ..sweep import SETTLED
 from .arithmetic import LANES, nextafter
 from .decode import links, make_best_path, make_candidates, make_costs
