@@ -4,7 +4,8 @@
     python benchmarks/growth.py --write      # measures nothing: writes docs/speed.md of what is there
 
 A fit is of Gaussian readings of hidden states, their number given, on one core. Times are CPU seconds, compilation
-apart; memory is the most that the process had, its data included, from arrays to trajectories.
+apart; memory is the most that the process had, its data included, from arrays to trajectories. By states, EM_STEPS
+iterations of EM stand beside the fit, from the true process.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba import njit
 from scipy.optimize import nnls
 
 import jumpmeans as jm
+from jumpmeans.comparators import EM
 from jumpmeans.engines import Threads
 
 ROOT = Path(__file__).parents[1]
@@ -31,6 +35,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "growth.json"
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 # Rows that are simulated; larger panels are these, again and again, under other ids.
 DRAWN = 1_000_000
+EM_STEPS = 20
 # What each row of points varies: (states, length, rows).
 POINTS = {
     "rows": [(5, 20, 10**k) for k in (4, 5, 6, 7, 8)],
@@ -62,8 +67,54 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
-def point(M: int, length: int, rows: int) -> dict[str, Any]:
-    """Time and memory of one fit and one sweep."""
+def limits() -> dict[str, float]:
+    """What the machine can do at most, seconds each: a byte read and written, a logarithm, an addition compared."""
+    n = 20_000_000
+    a, b = np.random.default_rng(0).random((2, n)) + 0.5
+
+    @njit(error_model="numpy")
+    def logs(x: Any) -> float:
+        total = 0.0
+        for v in x:
+            total += np.log(v)
+        return total
+
+    @njit(error_model="numpy")
+    def least(x: Any) -> float:
+        best = np.inf
+        for v in x:
+            best = min(best, v + 1.5)
+        return best
+
+    def seconds(work: Callable[[], Any]) -> float:
+        work()
+        times = []
+        for _ in range(5):
+            begun = time.process_time()
+            work()
+            times.append(time.process_time() - begun)
+        return min(times)
+
+    small = a[:100_000]
+    return {
+        "byte": seconds(lambda: np.copyto(b, a)) / (16 * n),
+        "log": seconds(lambda: [logs(small) for _ in range(20)]) / (20 * len(small)),
+        "least": seconds(lambda: [least(small) for _ in range(20)]) / (20 * len(small)),
+    }
+
+
+def steps_of_em(M: int, panel: jm.Panel) -> float:
+    """CPU seconds of EM_STEPS iterations of EM."""
+    options = {"emission": "gaussian", "tol": 0.0, "accelerate": False, "engine": Threads(1), "start": process_of(M)}
+    EM(M, max_iter=1, **options).fit(panel.select(np.arange(20)))
+    model = EM(M, max_iter=EM_STEPS, **options)
+    begun = time.process_time()
+    model.fit(panel)
+    return time.process_time() - begun
+
+
+def point(M: int, length: int, rows: int, with_em: bool) -> dict[str, Any]:
+    """Time and memory of one fit and one decode, and of steps of EM if asked for."""
     model = jm.JumpMeans(M, emission="gaussian", engine=Threads(1))
     small = jm.simulate(process_of(M), 20, 20, random_state=0)[0]
     known = jm.JumpMeans.from_process(process_of(M), engine=Threads(1))
@@ -79,9 +130,13 @@ def point(M: int, length: int, rows: int) -> dict[str, Any]:
     begun = time.process_time()
     model.fit(panel)
     fit = time.process_time() - begun
+    most = peak()
+    seconds = {"panel": read, "decode": decode, "fit": fit}
+    if with_em:
+        seconds["em"] = steps_of_em(M, panel)
     return {
         "states": M, "length": length, "rows": panel.n_observations, "sweeps": model.n_iter_,
-        "seconds": {"panel": read, "decode": decode, "fit": fit}, "bytes": peak(),
+        "seconds": seconds, "bytes": most,
     }  # fmt: skip
 
 
@@ -97,15 +152,19 @@ def markdown(found: dict[str, Any]) -> str:
     """The tables of docs/speed.md."""
     lines = []
     for by, points in found["points"].items():
-        lines += [f"| {by} | decode, s | fit, s | sweeps of the fit | memory, GB |", "|---|---|---|---|---|"]
+        beside = "em" in points[0]["seconds"]
+        more = f" {EM_STEPS} iterations of EM, s | fit / those |" if beside else ""
+        lines += [f"| {by} | decode, s | fit, s | sweeps of the fit | memory, GB |{more}"]
+        lines += ["|---|---|---|---|---|" + 2 * beside * "---|"]
         for p in points:
             times = p["seconds"]
-            lines.append(
+            line = (
                 f"| {p[by]:,} | {times['decode']:.3g} | {times['fit']:.3g} | {p['sweeps']} | {p['bytes'] / 1e9:.2f} |"
             )
+            lines.append(line + (f" {times['em']:.3g} | {times['fit'] / times['em']:.2f} |" if beside else ""))
         if len(points) > 2:
             grows = [slope(points, by, of) for of in ("decode", "fit", "bytes")]
-            lines.append(f"| exponent | {grows[0]:.2f} | {grows[1]:.2f} | | {grows[2]:.2f} |")
+            lines.append(f"| exponent | {grows[0]:.2f} | {grows[1]:.2f} | | {grows[2]:.2f} |" + 2 * beside * " |")
         others = {"rows": "5 states, 20 rows each", "states": "200,000 rows, 20 each", "length": "5 states, 10^6 rows"}
         lines += ["", f"({others[by]}{'; the longest sequence has 10^7' if by == 'length' else ''}.)", ""]
     return "\n".join(lines).rstrip()
@@ -143,11 +202,29 @@ def costs(found: dict[str, Any]) -> str:
     )
 
 
+def bounds(found: dict[str, Any]) -> str:
+    """A decode of 5 states beside what its bytes and its operations take at least on this machine."""
+    limit, M = found["limits"], 5
+    p = max((p for p in found["points"]["rows"]), key=lambda p: p["rows"] if p["rows"] <= 10**7 else 0)
+    measured = p["seconds"]["decode"] / p["rows"]
+    # read: time, value, kind, whether seen; written: costs, and read again three times; states and dwells
+    touched = 8 + 8 + 2 + 4 * 8 * M + 16
+    # each candidate: a logarithm a state, all moves between states; each row: forward and backward bounds
+    rows = [
+        (f"{touched} bytes read or written", touched * limit["byte"]),
+        (f"{M} logarithms", M * limit["log"]),
+        (f"{M * M + 8 * M} additions compared", (M * M + 8 * M) * limit["least"]),
+    ]
+    lines = [f"| a row, {M} states | at least, ns | share of a decode |", "|---|---|---|"]
+    lines += [f"| {name} | {1e9 * least:.1f} | {100 * least / measured:.0f} % |" for name, least in rows]
+    return "\n".join([*lines, f"| a decode, measured | {1e9 * measured:.0f} | |"])
+
+
 def write(found: dict[str, Any]) -> None:
     """Put the tables into the page on speed."""
     page = ROOT / "docs" / "speed.md"
     text = page.read_text()
-    for name, block in (("growth table", markdown(found)), ("cost model", costs(found))):
+    for name, block in (("growth table", markdown(found)), ("limits", bounds(found)), ("cost model", costs(found))):
         start, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
         before, rest = text.split(start)
         text = before + start + block + end + rest.split(end)[1]
@@ -161,20 +238,23 @@ def main() -> None:
     parser.add_argument("--dry", action="store_true", help="print, write nothing")
     parser.add_argument("--write", action="store_true", help="measure nothing: write docs/speed.md of what is there")
     parser.add_argument("--point", nargs=3, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--em", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.point:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            print(json.dumps(point(*asked.point)))
+            print(json.dumps(point(*asked.point, with_em=asked.em)))
         return
     found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"points": {}}
     if asked.write:
         write(found)
         return
+    if not asked.dry:
+        found["limits"] = limits()
     for by in asked.only or POINTS:
         done = []
         for one in (p for p in POINTS[by] if p[2] <= asked.most):
-            command = [sys.executable, __file__, "--point", *map(str, one)]
+            command = [sys.executable, __file__, "--point", *map(str, one), *(["--em"] if by == "states" else [])]
             run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **ONE_CORE})
             if run.returncode:
                 raise SystemExit(f"{one}: ended with {run.returncode}\n{run.stderr[-2000:]}")
