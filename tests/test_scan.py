@@ -182,6 +182,30 @@ def test_read_outs_are_written_beside_each_other(engine, tmp_path, small_samples
     np.testing.assert_allclose(probs[["0", "1", "2"]], model.predict_proba(panel), atol=1e-12)
 
 
+@pytest.mark.parametrize("name", list(MODELS))
+def test_a_bootstrap_draws_the_same_sequences_there_as_here(name, engine, tmp_path, small_samples):
+    """Two partitions on the cluster, one with a file of a single sequence; groups drawn as a whole, and not.
+
+    Planted: a file's counts taken from the first of all; a file without a drawn sequence kept; groups numbered by file.
+    """
+    family, make = MODELS[name]
+    rng = np.random.default_rng(0)
+    table = table_of(family=family, w=rng.choice([1.0, 0.3, 2.7], 300), ward=rng.integers(0, 60, 300))
+    roles = ROLES | {"weight": "w", "group": "ward"}
+    panel = jm.Panel.from_frame(table, **roles)
+    model = make().fit(panel)
+    for edges, groups in (([0, 100, 200, 300], None), ([0, 1, 37, 290, 300], False)):
+        here = jm.bootstrap(model, panel, n=2, n_jobs=1, groups=groups, random_state=1)
+        folder = write(table, tmp_path / str(groups), edges)
+        there = jm.bootstrap(
+            model, jm.scan_panel(folder, engine=engine, **roles), n=2, groups=groups, random_state=1
+        )  # fmt: skip
+        for mine, its in zip(there.replicates, here.replicates, strict=True):
+            assert not hasattr(mine, "trajectories_")
+            for a, b in zip(answers(mine), answers(its), strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
 # ------------------------------------------------------------------------------------------------- what is wrong
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 
 from ..arrays import AnyArray, Floats, Ints
 from ..data.building import Roles
+from ..data.chosen import resampled, without_held_rows
 from ..data.deriving import pieces
 from ..data.panel import Panel
 from ..data.sampling import choose, marks_of
@@ -109,6 +111,8 @@ class ScannedPanel:
         How each file is read.
     digests : list of Digest
         What each tells of itself.
+    agreed : Agreed, optional
+        What is common to all of them, if they are a part of more; by default what they agree on.
 
     Attributes
     ----------
@@ -118,11 +122,14 @@ class ScannedPanel:
         Rows and weight of each sequence, in the order of the files.
     """
 
-    def __init__(self, engine: Dask, sources: list[Source], digests: list[Digest]) -> None:
-        agreed = agree(digests, sources[0].roles.value)
+    def __init__(
+        self, engine: Dask, sources: list[Source], digests: list[Digest], agreed: Agreed | None = None
+    ) -> None:
+        if agreed is None:
+            agreed = agree(digests, sources[0].roles.value)
         origin = None if agreed.clock is None else agreed.clock.origin
         self.engine = engine
-        self.sources = [Source(own.path, own.roles, origin, own.away, own.more) for own in sources]
+        self.sources = [replace(own, origin=origin) for own in sources]
         self.agreed: Agreed = agreed
         self.lengths: Ints = np.concatenate([own.lengths for own in digests])
         self.weights: Floats = np.concatenate([own.weights for own in digests])
@@ -213,8 +220,45 @@ class ScannedPanel:
     def with_scaled_weights(self, scale: float) -> ScannedPanel:
         """The same panel with all weights times a number."""
         new = copy(self)
-        new.scale, new.weights = scale, self.weights * scale
+        new.scale, new.weights = self.scale * scale, self.weights * scale
         return new
+
+    def altered(self, works: Sequence[Callable[[Panel], Panel] | None]) -> ScannedPanel:
+        """The panel as it is when a function alters that of each file, whenever it is read; None leaves a file out.
+
+        Labels, dates and sets of states stay as they are; what else is told of a panel is asked for anew.
+        """
+        sources = [
+            replace(source, alter=(*source.alter, work))
+            for source, work in zip(self.sources, works, strict=True)
+            if work is not None
+        ]
+        digests = over(self.engine, "scan", digest, sources)
+        new = ScannedPanel(self.engine, sources, digests, self.agreed.with_values_of(digests))
+        return new if self.scale == 1.0 else new.with_scaled_weights(self.scale)
+
+    def resampled(self, times: Ints) -> ScannedPanel:
+        """The panel in which sequence i was drawn times[i] times, as `resampled` of one in memory."""
+        times = times.astype(np.min_scalar_type(int(times.max())))
+        own = [times[i:j] for i, j in pairwise(self.firsts)]
+        return self.altered([partial(resampled, times=few) if few.any() else None for few in own])
+
+    def without_held_rows(self, fraction: float, seed: int) -> ScannedPanel:
+        """The panel without what a share of its rows tell, as `without_held_rows` of one in memory."""
+        return self.altered(
+            [partial(without_held_rows, fraction=fraction, seed=seed, first=first) for first in self.first_rows]
+        )
+
+    @property
+    def first_rows(self) -> list[int]:
+        """Number of the first row of each file."""
+        return np.concatenate([[0], np.cumsum(self.lengths)])[self.firsts[:-1]].tolist()
+
+    @property
+    def groups(self) -> AnyArray | None:
+        """(S,) labels of the groups, brought here; None if there are none."""
+        found = self.each("groups", groups_of)
+        return None if any(own is None for own in found) else np.concatenate(found)
 
     def refuse_dependence(self, structure: Any) -> None:
         """Refuse a structure whose rates depend on covariates, which panels on a cluster do not have."""
@@ -392,6 +436,11 @@ def part_work(source: Source, work: Callable[..., Any], agreed: Agreed, scale: f
 def whole(panel: Panel) -> Panel:
     """The panel of a file."""
     return panel
+
+
+def groups_of(panel: Panel) -> AnyArray | None:
+    """Labels of the groups of a file."""
+    return panel.groups
 
 
 def cut_marks(panel: Panel, size: int | None) -> Any:
