@@ -275,8 +275,12 @@ class ScannedPanel:
 
         The dashboard shows it by its name. An error of the panel names the file.
         """
-        sources = self.sources if only is None else [self.sources[p] for p in only]
-        return over(self.engine, name, part_work, sources, work, self.agreed, self.scale, shared)
+        return self.each_own(name, work, dict.fromkeys(range(len(self.sources)) if only is None else only, shared))
+
+    def each_own(self, name: str, work: Callable[..., Any], own: dict[int, tuple[Any, ...]]) -> list[Any]:
+        """The same where each file has arguments of its own: {place of the file: arguments}."""
+        tasks = [(self.sources[p], work, self.agreed, self.scale, arguments) for p, arguments in own.items()]
+        return over_tasks(self.engine, name, part_work, tasks)
 
     def sample(self, most_rows: int, size: int | None = None) -> Panel:
         """About `most_rows` rows: sequences, or pieces of at most `size` rows, spread evenly over all."""
@@ -287,9 +291,8 @@ class ScannedPanel:
         firsts = np.cumsum([0, *(len(own.lengths) for own in marks)])
         places = np.searchsorted(chosen, firsts)
         own = [chosen[i:j] - first for (i, j), first in zip(pairwise(places), firsts, strict=False)]
-        used = [p for p, few in enumerate(own) if len(few)]
-        tasks = [(self.sources[p], take, self.agreed, self.scale, (own[p], longest, size)) for p in used]
-        return join_panels(over_tasks(self.engine, "sample", part_work, tasks))
+        tasks = {p: (few, longest, size) for p, few in enumerate(own) if len(few)}
+        return join_panels(self.each_own("sample", take, tasks))
 
     def gather(self) -> Panel:
         """All of it as one `Panel` in the memory of this process."""
@@ -341,12 +344,11 @@ class ScannedPanel:
         """
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
-        paths = [str(out / f"part-{p:05}.parquet") for p in range(len(self.sources))]
-        tasks = [
-            (source, write_part, self.agreed, self.scale, (path, work, ((source.roles.id, source.roles.time), *shared)))
-            for source, path in zip(self.sources, paths, strict=True)
-        ]
-        return over_tasks(self.engine, name, part_work, tasks)
+        tasks = {
+            p: (str(out / f"part-{p:05}.parquet"), work, ((source.roles.id, source.roles.time), *shared))
+            for p, source in enumerate(self.sources)
+        }
+        return self.each_own(name, write_part, tasks)
 
 
 def chunk_bounds(bounds: Sequence[int], offsets: Ints, firsts: Ints) -> list[list[int]]:
