@@ -163,11 +163,12 @@ def in_memory(paths: list[str]) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     begun = time.perf_counter()
-    tables = [pq.read_table(path) for path in paths]
-    times, values, ids = (
-        np.concatenate([table[name].to_numpy() for table in tables]) for name in ("time", "value", "id")
-    )
-    del tables
+    edges = np.cumsum([0, *(pq.read_metadata(path).num_rows for path in paths)])
+    times, values, ids = np.empty(edges[-1]), np.empty(edges[-1]), np.empty(edges[-1], np.int64)
+    for path, i, j in zip(paths, edges, edges[1:], strict=False):
+        read = pq.read_table(path)
+        times[i:j], values[i:j], ids[i:j] = (read[name].to_numpy() for name in ("time", "value", "id"))
+    del read
     panel = jm.Panel.from_arrays(times, values, ids)
     del times, values, ids
     read = time.perf_counter() - begun
