@@ -281,6 +281,13 @@ def test_what_a_family_or_a_structure_refuses_is_named_with_its_file(engine, tmp
         jm.InfeasibleError, match=r"in .*visits-0\d.parquet': .* got none for sequence 'p0\d+', row \d+"
     ):
         jm.JumpMeans(emission="direct", structure=structure, jumps_per_gap=1).fit(scanned)
+    for ask in (
+        jm.JumpMeans(emission="direct").fit(jm.Panel.from_frame(table, **ROLES)).decode,
+        jm.comparators.MostCommon().fit,
+        jm.hold_out,
+    ):
+        with pytest.raises(jm.PanelError, match=r"must be one in memory here, got one on a cluster; .*gather\(\)"):
+            ask(scanned)
     with pytest.raises(jm.PanelError, match="rates must not depend on covariates"):
         jm.comparators.EM(emission="direct", structure=jm.Structure(covariates="all")).fit(scanned)
 

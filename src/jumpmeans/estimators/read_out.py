@@ -44,6 +44,11 @@ METHODS = choice("posterior", "trajectory")
 
 def as_panel(data: Any) -> Panel:
     """A panel from itself or from a frame with columns id, time and value."""
+    if isinstance(data, ScannedPanel):
+        raise PanelError(
+            "panel must be one in memory here, got one on a cluster; decode_to and predict_proba_to write what they "
+            "read out of it, and panel.gather() or panel.sample(rows) brings it, or a part of it, here."
+        )
     return data if isinstance(data, Panel) else Panel.from_frame(data)
 
 
