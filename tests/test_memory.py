@@ -48,3 +48,25 @@ def test_what_there_is_room_for_is_not_held_up(panel):
     if free is not None:
         with pytest.raises(jm.TooLargeError, match="all of it must fit"):
             memory.require_room("all of it", 1e6 * free, "take less")
+
+
+def test_a_container_has_what_its_limit_leaves(monkeypatch):
+    """Planted: files that were read counted as memory in use."""
+    files = {
+        "/proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    5000 kB\n",
+        "/sys/fs/cgroup/memory.max": "3000000\n",
+        "/sys/fs/cgroup/memory.current": "2500000\n",
+        "/sys/fs/cgroup/memory.stat": "anon 5\ninactive_file 700000\nactive_file 3\n",
+    }
+
+    def read(path):
+        if str(path) not in files:
+            raise FileNotFoundError(path)
+        return files[str(path)]
+
+    monkeypatch.setattr(memory.Path, "read_text", read)
+    assert memory.free_memory() == 1_200_000
+    files["/sys/fs/cgroup/memory.max"] = "max\n"
+    assert memory.free_memory() == 5000 * 1024
+    del files["/proc/meminfo"]
+    assert memory.free_memory() is None

@@ -28,15 +28,20 @@ def require_room(what: str, nbytes: float, way_out: str) -> None:
 def free_memory() -> int | None:
     """Bytes that a process may still have; None where the system does not tell (it is Linux that does)."""
     try:
-        (kilobytes,) = re.findall(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+        free = 1024 * number_of("MemAvailable:", Path("/proc/meminfo"))
     except (OSError, ValueError):
         return None
-    free = int(kilobytes) * 1024
-    try:  # a container may have less
+    try:  # a container may have less; of what it uses, files that were read can be let go
         most, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
+        return min(free, max(most - used + number_of("inactive_file", Path("/sys/fs/cgroup/memory.stat")), 0))
     except (OSError, ValueError):
         return free
-    return min(free, max(most - used, 0))
+
+
+def number_of(name: str, path: Path) -> int:
+    """The number behind a name in a file of lines."""
+    (found,) = re.findall(rf"^{name}\s+(\d+)", path.read_text(), re.MULTILINE)
+    return int(found)
 
 
 def of_a_fit(rows: int, columns: int, sequences: int) -> float:
