@@ -2,7 +2,9 @@
 
 `python benchmarks/cluster.py` writes benchmarks/results/cluster.json and the table of docs/cluster.md.
 `python benchmarks/cluster.py larger ROWS GIGABYTES [FOLDER]` fits a panel of so many rows, out of core, on two workers
-of so much memory each; its numbers go in there too. `larger 1e8 2` is the large one. FOLDER keeps the files.
+of so much memory each, and then the same rows in the memory of a process of its own; `larger 1e8 2` is the large one.
+FOLDER keeps the files, of which so many are taken as make the rows. Its numbers go into both as well, and replace those
+of as many rows. Fits are of few sweeps (FEW): what is asked is whether they fit, and whether they are equal.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import pickle
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +36,8 @@ PAGE = ROOT / "docs" / "cluster.md"
 BEGIN, END = "<!-- shipped -->\n", "<!-- end of shipped -->"
 PRICES, SEARCH = Prices(1.0, np.ones(1), 1.0, 1.0, 0.01), Search(1, 1, 0, 0)
 ROLES = {"id": "id", "time": "time", "value": "value"}
+ROWS_OF_A_FILE = 1_000_000
+FEW = {"max_iter": 2, "tol": 1.0, "refine": 0}
 
 
 def process(M: int) -> jm.Process:
@@ -83,15 +88,15 @@ def sweep_seconds(sequences: Sequences, law: jm.Process, repeats: int = 4) -> fl
     return min(times[1:])
 
 
-def write_files(folder: Path, rows: int, length: int = 20, rows_of_a_file: int = 1_000_000) -> None:
+def write_files(folder: Path, rows: int, length: int = 20) -> None:
     """A panel of 5 states in Parquet, a part at a time; ids go on from file to file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True, exist_ok=True)
     law, done = process(5), 0
-    for k in range(-(-rows // rows_of_a_file)):
-        n = min(rows_of_a_file, rows - k * rows_of_a_file) // length
+    for k in range(-(-rows // ROWS_OF_A_FILE)):
+        n = min(ROWS_OF_A_FILE, rows - k * ROWS_OF_A_FILE) // length
         part, _ = jm.simulate(law, n, length, random_state=k)
         table = {"id": part.sequence_index + done, "time": part.times, "value": part.values[:, 0]}
         pq.write_table(pa.table(table), folder / f"visits-{k:05}.parquet")
@@ -114,37 +119,77 @@ def beside_threads(rows: int = 400_000) -> dict[str, float]:
 
 
 def larger(rows: int, gigabytes: float, folder: Path | None = None) -> dict[str, Any]:
-    """A fit of a panel on two workers of so much memory each, and the most that each took."""
+    """A fit on two workers of so much memory each and one in memory: what they took, and whether they are equal."""
     made = folder or Path(tempfile.mkdtemp(prefix="visits-"))
     if not any(made.glob("*.parquet")):
         write_files(made, rows)
+    paths = sorted(made.glob("*.parquet"))[: -(-rows // ROWS_OF_A_FILE)]
     try:
-        with (
-            distributed.LocalCluster(
-                n_workers=2, threads_per_worker=1, memory_limit=int(gigabytes * 2**30), dashboard_address=":0",
-            ) as cluster,
-            distributed.Client(cluster, set_as_default=False) as client,
-        ):  # fmt: skip
-            begun = time.perf_counter()
-            panel = jm.scan_panel(made, engine=jm.engines.Dask(client), **ROLES)
-            scanned = time.perf_counter() - begun
-            print(panel, f"scanned in {scanned:.0f} s", flush=True)
-            model = jm.JumpMeans(5).fit(panel)
-            fitted = time.perf_counter() - begun - scanned
-            peaks = client.run(peak_memory)
-            return {
-                "rows": panel.n_observations,
-                "gigabytes_a_worker": gigabytes,
-                "scan_seconds": scanned,
-                "fit_seconds": fitted,
-                "sweeps": model.n_iter_,
-                "objective": model.objective_,
-                "rates": model.rates_.tolist(),
-                "peak_gigabytes_of_a_worker": max(peaks.values()) / 2**30,
-            }
+        there = out_of_core(paths, gigabytes)
+        print(json.dumps(there, indent=1), flush=True)
+        here = json.loads(subprocess.check_output([sys.executable, __file__, "in-memory", *map(str, paths)], text=True))
     finally:
         if folder is None:
             shutil.rmtree(made)
+    equal = all(there[name] == here[name] for name in ("rows", "sweeps", "objective", "rates"))
+    return {"rows": here["rows"], "equal_bits": equal, "out_of_core": there, "in_memory": here}
+
+
+def out_of_core(paths: list[Path], gigabytes: float) -> dict[str, Any]:
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit=int(gigabytes * 2**30), dashboard_address=":0",
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):  # fmt: skip
+        begun = time.perf_counter()
+        panel = jm.scan_panel(paths, engine=jm.engines.Dask(client), **ROLES)
+        read = time.perf_counter() - begun
+        print(panel, f"scanned in {read:.0f} s", flush=True)
+        model = jm.JumpMeans(5, **FEW).fit(panel)
+        seconds = time.perf_counter() - begun - read
+        peaks, cpu = client.run(peak_memory), client.run(time.process_time)
+    return {
+        "gigabytes_a_worker": gigabytes,
+        **told(model, panel.n_observations, read, seconds),
+        "cpu_seconds_of_workers": sum(cpu.values()),
+        "peak_gigabytes_of_a_worker": max(peaks.values()) / 2**30,
+        "peak_gigabytes_of_the_client": peak_memory() / 2**30,
+    }
+
+
+def in_memory(paths: list[str]) -> dict[str, Any]:
+    """The same fit of the same rows, from arrays, in this process."""
+    import pyarrow.parquet as pq
+
+    begun = time.perf_counter()
+    edges = np.cumsum([0, *(pq.read_metadata(path).num_rows for path in paths)])
+    times, values, ids = np.empty(edges[-1]), np.empty(edges[-1]), np.empty(edges[-1], np.int64)
+    for path, i, j in zip(paths, edges, edges[1:], strict=False):
+        read = pq.read_table(path)
+        times[i:j], values[i:j], ids[i:j] = (read[name].to_numpy() for name in ("time", "value", "id"))
+    del read
+    panel = jm.Panel.from_arrays(times, values, ids)
+    del times, values, ids
+    read = time.perf_counter() - begun
+    model = jm.JumpMeans(5, engine=jm.engines.Threads(2), **FEW).fit(panel)
+    seconds = time.perf_counter() - begun - read
+    return told(model, panel.n_observations, read, seconds) | {
+        "cpu_seconds": time.process_time(),
+        "peak_gigabytes": peak_memory() / 2**30,
+    }
+
+
+def told(model: Any, rows: int, read: float, seconds: float) -> dict[str, Any]:
+    """What both say of a fit."""
+    return {
+        "rows": rows,
+        "read_seconds": read,
+        "fit_seconds": seconds,
+        "sweeps": model.n_iter_,
+        "objective": model.objective_,
+        "rates": model.rates_.tolist(),
+    }
 
 
 def peak_memory() -> int:
@@ -171,22 +216,47 @@ def table(found: dict[str, Any]) -> str:
         f"A sweep of 400,000 rows of 5 states, in sequences of 20: {seconds['seconds_threads']:.2f} s on two threads "
         f"and {seconds['seconds_dask']:.2f} s on two workers of one machine.",
     ]
+    if found.get("larger"):
+        lines += ["", *table_of_larger(found["larger"])]
     return "\n".join(lines) + "\n\n"
 
 
+def table_of_larger(found: list[dict[str, Any]]) -> list[str]:
+    """Fits out of core beside the same in memory, by their rows."""
+    lines = [
+        f"Out of core: a fit of 5 states, of {FEW['max_iter']} sweeps at most and the last decode, on two workers of "
+        "one machine, beside two threads with all rows in memory.",
+        "",
+        "| rows | limit of a worker | it took | the client | scan | fit | in memory, it took | fit | same bits |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for own in found:
+        there, here = own["out_of_core"], own["in_memory"]
+        lines.append(
+            f"| {own['rows']:,} | {there['gigabytes_a_worker']:g} GB | {there['peak_gigabytes_of_a_worker']:.2f} GB "
+            f"| {there['peak_gigabytes_of_the_client']:.2f} GB | {there['read_seconds']:.0f} s "
+            f"| {there['fit_seconds']:.0f} s | {here['peak_gigabytes']:.2f} GB | {here['fit_seconds']:.0f} s "
+            f"| {'yes' if own['equal_bits'] else 'no'} |"
+        )
+    return lines
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["in-memory"]:
+        print(json.dumps(in_memory(sys.argv[2:])))
+        return
     found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     if sys.argv[1:2] == ["larger"]:
-        folder = Path(sys.argv[4]) if len(sys.argv) > 4 else None
-        found["larger"] = larger(int(float(sys.argv[2])), float(sys.argv[3]), folder)
-        print(json.dumps(found["larger"], indent=1))
+        new = larger(int(float(sys.argv[2])), float(sys.argv[3]), Path(sys.argv[4]) if len(sys.argv) > 4 else None)
+        others = [own for own in found.get("larger", []) if own["rows"] != new["rows"]]
+        found["larger"] = sorted([*others, new], key=lambda own: own["rows"])
     else:
         found["shipped"] = [shipped(M, L) for M, L in ((5, 20), (5, 1000), (50, 20), (50, 1000))]
         found["sweep"] = beside_threads()
-        print(table(found))
-        text = PAGE.read_text(encoding="utf-8")
-        head, _, rest = text.partition(BEGIN)
-        PAGE.write_text(head + BEGIN + table(found) + END + rest.partition(END)[2], encoding="utf-8")
+    print(table(found))
+    text = PAGE.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    PAGE.write_text(head + BEGIN + table(found) + END + rest.partition(END)[2], encoding="utf-8")
     found["machine"] = {
         "cores": os.cpu_count(),
         "python": platform.python_version(),

@@ -8,8 +8,9 @@ from sklearn.base import clone
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM, Gibbs
+from jumpmeans.data.chosen import resampled
 from jumpmeans.engines import Threads
-from jumpmeans.evaluation.bootstrap import _units, resampled
+from jumpmeans.evaluation.bootstrap import _units
 
 ONE = Threads(1)
 PAIR = jm.Process([0.3, 0.5], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0.0, 3.0], sds=1.0))

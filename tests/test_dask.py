@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -202,11 +203,30 @@ def test_bootstrap_and_tune_run_on_the_workers(engine, monkeypatch):
     assert [trial["error"] for trial in tuned[0].trials] == [trial["error"] for trial in tuned[1].trials]
 
 
-def statistics(engine, panel, n=20):
+ROLES = {"id": "id", "time": "time", "value": "value"}
+
+
+def write_files(panel, edges, folder):
+    """A file for the sequences between each two edges; the table of all of them."""
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"id": panel.sequence_index, "time": panel.times, "value": panel.values[:, 0]})
+    folder.mkdir(exist_ok=True)
+    for k, (i, j) in enumerate(pairwise(edges)):
+        table[panel.offsets[i] : panel.offsets[j]].to_parquet(folder / f"visits-{k}.parquet")
+    return table
+
+
+LAW = jm.Process([0.3, 0.2, 0.4], (1 - np.eye(3)) / 2, emission=jm.emissions.Gaussian([0.0, 4.0, 8.0], sds=1.0))
+
+
+def held(engine, panel):
+    return Sequences.of(engine, panel, LAW.emission.encode(panel))
+
+
+def statistics(sequences, n=20):
     """All that so many sweeps leave."""
-    law = jm.Process([0.3, 0.2, 0.4], (1 - np.eye(3)) / 2, emission=jm.emissions.Gaussian([0.0, 4.0, 8.0], sds=1.0))
+    law = LAW
     params, prices = Params(law.rates, law.transition_probs, law.emission), Prices(1.0, np.ones(1), 1.0, 1.0, 0.01)
-    sequences = Sequences.of(engine, panel, law.emission.encode(panel))
     dwells = sequences.no_jumps()
     for k in range(n):
         rates = params.rates * (1.0 + 0.1 * np.sin(k))
@@ -214,14 +234,19 @@ def statistics(engine, panel, n=20):
     return stats, sequences.fetch(dwells)
 
 
-def test_twenty_sweeps_leave_the_same_statistics(engine, here, monkeypatch):
-    """One thread, two, one worker, two workers, and blocks in other tasks. Planted: sums by task."""
+def test_twenty_sweeps_leave_the_same_statistics(engine, here, monkeypatch, tmp_path):
+    """One thread, two, one worker, two workers, blocks in other tasks, and rows in files. Planted: sums by task."""
     panel = contract.hidden_panel()
-    plain = statistics(jm.engines.Threads(1), panel)
+    plain = statistics(held(jm.engines.Threads(1), panel))
     engines = [jm.engines.Threads(2), jm.engines.Dask(here), engine]
-    found = [statistics(own, panel) for own in engines]
+    found = [statistics(held(own, panel)) for own in engines]
     monkeypatch.setattr("jumpmeans.engines.dask.TASKS_PER_THREAD", 1)
-    found.append(statistics(engine, panel))
+    found.append(statistics(held(engine, panel)))
+    for edges in ([0, 50, 90, 150], [0, 1, 149, 150]):
+        folder = tmp_path / str(len(found))
+        write_files(panel, edges, folder)
+        scanned = jm.scan_panel(folder, engine=engine, **ROLES)
+        found.append(statistics(scanned.hold(LAW.emission, None)))
     for stats, dwells in found:
         for mine, its in zip([*stats[:7], *stats.emission[0], stats.first, *dwells], [
             *plain[0][:7], *plain[0].emission[0], plain[0].first, *plain[1]
@@ -231,14 +256,11 @@ def test_twenty_sweeps_leave_the_same_statistics(engine, here, monkeypatch):
 
 def test_a_panel_in_files_outlives_a_worker(client, engine, tmp_path, monkeypatch):
     """Files are read again, and sweeps made again. Caught: blocks that the client read and scattered."""
-    pd = pytest.importorskip("pandas")
     monkeypatch.setattr(setup, "MANY_ROWS", 1000)
     monkeypatch.setattr(setup, "START_ROWS", 600)
     panel = contract.hidden_panel()
-    table = pd.DataFrame({"id": panel.sequence_index, "time": panel.times, "value": panel.values[:, 0]})
-    for k, (i, j) in enumerate([(0, 50), (50, 90), (90, 150)]):
-        table[panel.offsets[i] : panel.offsets[j]].to_parquet(tmp_path / f"visits-{k}.parquet")
-    scanned = jm.scan_panel(tmp_path, id="id", time="time", value="value", engine=engine)
+    table = write_files(panel, [0, 50, 90, 150], tmp_path)
+    scanned = jm.scan_panel(tmp_path, engine=engine, **ROLES)
     runs = []
 
     def run(held, work, state, *shared):

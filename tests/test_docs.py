@@ -64,6 +64,24 @@ def test_what_a_million_rows_cost_is_what_was_measured():
     assert results["rows"] == 1_000_000 and results["report_mb"] <= 3 and results["help"]["cpu_seconds"] < 0.3
 
 
+def test_the_first_time_is_what_was_measured():
+    results = json.loads((ROOT / "benchmarks/results/cold.json").read_text())
+    said = runpy.run_path(str(ROOT / "benchmarks/cold.py"))["markdown"](results)
+    assert block((ROOT / "docs/speed.md").read_text(), "cold start") == said
+    assert results["import"]["seconds"] <= 0.5
+
+
+def test_what_a_cluster_costs_is_what_was_measured():
+    """And out of core a fit keeps to what its workers may have, and is the fit in memory."""
+    pytest.importorskip("distributed")
+    results = json.loads((ROOT / "benchmarks/results/cluster.json").read_text())
+    table = runpy.run_path(str(ROOT / "benchmarks/cluster.py"))["table"]
+    assert block((ROOT / "docs/cluster.md").read_text(), "shipped") == table(results).rstrip("\n") + "\n"
+    for own in results["larger"]:
+        assert own["equal_bits"]
+        assert own["out_of_core"]["peak_gigabytes_of_a_worker"] < own["out_of_core"]["gigabytes_a_worker"]
+
+
 def test_the_tour_runs():
     code = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
     names: dict = {}

@@ -182,6 +182,48 @@ def test_read_outs_are_written_beside_each_other(engine, tmp_path, small_samples
     np.testing.assert_allclose(probs[["0", "1", "2"]], model.predict_proba(panel), atol=1e-12)
 
 
+@pytest.mark.parametrize("name", list(MODELS))
+def test_a_bootstrap_draws_the_same_sequences_there_as_here(name, engine, tmp_path, small_samples):
+    """Two partitions on the cluster, one with a file of a single sequence; groups drawn as a whole, and not.
+
+    Planted: a file's counts taken from the first of all; a file without a drawn sequence kept; groups numbered by file.
+    """
+    family, make = MODELS[name]
+    rng = np.random.default_rng(0)
+    table = table_of(family=family, w=rng.choice([1.0, 0.3, 2.7], 300), ward=rng.integers(0, 60, 300))
+    roles = ROLES | {"weight": "w", "group": "ward"}
+    panel = jm.Panel.from_frame(table, **roles)
+    model = make().fit(panel)
+    for edges, groups in (([0, 100, 200, 300], None), ([0, 1, 37, 290, 300], False)):
+        here = jm.bootstrap(model, panel, n=2, n_jobs=1, groups=groups, random_state=1)
+        folder = write(table, tmp_path / str(groups), edges)
+        there = jm.bootstrap(
+            model, jm.scan_panel(folder, engine=engine, **roles), n=2, groups=groups, random_state=1
+        )  # fmt: skip
+        for mine, its in zip(there.replicates, here.replicates, strict=True):
+            assert not hasattr(mine, "trajectories_")
+            for a, b in zip(answers(mine), answers(its), strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["jump means", "labels"])
+def test_tuning_holds_out_the_same_rows_there_as_here(name, engine, tmp_path, small_samples):
+    """Planted: rows numbered anew in each file; errors averaged by file; labels of held-out rows forgotten."""
+    family, make = MODELS[name]
+    table = table_of(family=family)
+    model = make().set_params(n_init=1, refine=1)
+    grid = {"transition_weight": [0.5, 4.0]}
+    here = jm.tune(model, jm.Panel.from_frame(table, **ROLES), grid, folds=2, n_jobs=1, random_state=1)
+    for folder, edges in (("even", [0, 100, 200, 300]), ("odd", [0, 1, 37, 290, 300])):
+        scanned = jm.scan_panel(write(table, tmp_path / folder, edges), engine=engine, **ROLES)
+        there = jm.tune(model, scanned, grid, folds=2, random_state=1)
+        np.testing.assert_allclose(there.fold_errors, here.fold_errors, rtol=1e-12)
+        assert len(np.unique(here.fold_errors)) > 2
+        assert there.best == here.best
+        for mine, its in zip(answers(there.model), answers(here.model), strict=True):
+            np.testing.assert_array_equal(mine, its)
+
+
 # ------------------------------------------------------------------------------------------------- what is wrong
 
 
@@ -239,6 +281,13 @@ def test_what_a_family_or_a_structure_refuses_is_named_with_its_file(engine, tmp
         jm.InfeasibleError, match=r"in .*visits-0\d.parquet': .* got none for sequence 'p0\d+', row \d+"
     ):
         jm.JumpMeans(emission="direct", structure=structure, jumps_per_gap=1).fit(scanned)
+    for ask in (
+        jm.JumpMeans(emission="direct").fit(jm.Panel.from_frame(table, **ROLES)).decode,
+        jm.comparators.MostCommon().fit,
+        jm.hold_out,
+    ):
+        with pytest.raises(jm.PanelError, match=r"must be one in memory here, got one on a cluster; .*gather\(\)"):
+            ask(scanned)
     with pytest.raises(jm.PanelError, match="rates must not depend on covariates"):
         jm.comparators.EM(emission="direct", structure=jm.Structure(covariates="all")).fit(scanned)
 

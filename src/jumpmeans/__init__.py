@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .data.panel import Panel
     from .data.trajectories import Trajectories
     from .engines.scanned import scan_panel
-    from .errors import InfeasibleError, MissingExtraError, ModelFileError, PanelError
+    from .errors import InfeasibleError, MissingExtraError, ModelFileError, PanelError, TooLargeError
     from .estimators import InfiniteJumpMeans, JumpMeans
     from .evaluation import (
         alarm_rates,
@@ -44,6 +44,7 @@ _HOMES = {
     "PanelError": "errors",
     "Process": "model.process",
     "Structure": "model.structure",
+    "TooLargeError": "errors",
     "Trajectories": "data.trajectories",
     "alarm_rates": "evaluation",
     "bootstrap": "evaluation",
@@ -79,6 +80,7 @@ __all__ = [
     "PanelError",
     "Process",
     "Structure",
+    "TooLargeError",
     "Trajectories",
     "alarm_rates",
     "bootstrap",

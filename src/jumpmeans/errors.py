@@ -24,6 +24,10 @@ class ModelFileError(ValueError):
     """A file holds no model, or not a whole one; the message says what is wrong with it."""
 
 
+class TooLargeError(ValueError):
+    """What was asked for cannot fit into memory; the message says how much it would be, and the way out."""
+
+
 class MissingExtraError(ImportError):
     """An optional package is needed for this call; the message says how to install it."""
 

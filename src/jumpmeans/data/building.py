@@ -123,9 +123,8 @@ def build(columns: Columns, origin: np.datetime64 | None = None) -> dict[str, An
     Day 0 of dates is the first of them, or the `origin` that they share with other panels.
     """
     _check_sizes(columns)
-    keys, codes = read_keys(columns.ids, "ids")
-    layout = Layout.of_codes(keys, codes)
-    rows, offsets = layout.rows, layout.offsets
+    layout = Layout.of_codes(*read_keys(columns.ids, "ids"))
+    keys, offsets, rows = layout
     stamps, zone = read_times(columns.times)
     clock = None
     if stamps.dtype.kind == "M":

@@ -15,6 +15,7 @@ from ..arrays import AnyArray, Floats, Ints
 from ..errors import PanelError, shorten
 
 _LARGEST_INTEGER = 2.0**53  # beyond it float64 cannot tell neighbouring integers apart
+_PIECE = 1 << 20  # values that are looked at together
 
 
 def is_missing(x: Any) -> bool:
@@ -159,8 +160,12 @@ def _kinds(array: AnyArray) -> set[type]:
 
 def all_integers(x: Floats) -> bool:
     """Whether all present values are integers that float64 holds exactly."""
-    present = x[~np.isnan(x)]
-    return bool(np.all((present == np.rint(present)) & (np.abs(present) <= _LARGEST_INTEGER)))
+    for i in range(0, len(x), _PIECE):  # measurements are told by the first few
+        present = x[i : i + _PIECE]
+        present = present[~np.isnan(present)]
+        if not np.all((present == np.rint(present)) & (np.abs(present) <= _LARGEST_INTEGER)):
+            return False
+    return True
 
 
 # ----------------------------------------------------------------------------------------- labels and keys
@@ -170,6 +175,10 @@ def read_keys(column: Any, name: str) -> tuple[AnyArray, Ints]:
     """Distinct integers or strings in order of first appearance, and the index of each row into them."""
     array = read_column(column, name)
     if array.dtype.kind in "iu":  # most panels, and Python's own numbers would take ten times the room
+        if len(array) and np.all(array[1:] >= array[:-1]):  # sorted already, as most are
+            first = np.concatenate([[0], np.flatnonzero(array[1:] > array[:-1]) + 1])
+            codes = np.repeat(np.arange(len(first)), np.diff(first, append=len(array)))
+            return array[first].astype(array.dtype if array.dtype == np.uint64 else np.int64), codes
         found, first, codes = np.unique(array, return_index=True, return_inverse=True)
         order = np.argsort(first)
         place = np.empty(len(order), dtype=np.int64)

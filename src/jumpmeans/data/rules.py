@@ -121,9 +121,11 @@ def _not_rising(panel: Rows, x: Floats) -> Ints:
 
     It may equal that one where the row tells of a move at its very instant, or tells nothing.
     """
+    if panel.kinds is None:  # without numbers of rows, which would take the memory of several columns
+        bad = x[1:] <= x[:-1]
+        bad[panel.offsets[1:-1] - 1] = False
+        return np.flatnonzero(bad) + 1
     later = panel.layout.later_rows
-    if panel.kinds is None:
-        return later[x[later] <= x[later - 1]]
     tells = panel.observed if panel.known is None else panel.observed | (panel.known >= 0)
     both = PINS[panel.kinds] | ~tells
     same = panel.times[later] == panel.times[later - 1]

@@ -72,6 +72,8 @@ class Source:
         Ids whose rows go to the sequence's first file, which is another.
     more : tuple of (path, frozenset)
         Later files, and ids whose rows there belong to sequences of this file.
+    alter : tuple of functions
+        What is done to the panel of the file, one after the other, whenever it is read.
     """
 
     path: str
@@ -79,6 +81,7 @@ class Source:
     origin: np.datetime64 | None = None
     away: frozenset[Any] = frozenset()
     more: tuple[tuple[str, frozenset[Any]], ...] = ()
+    alter: tuple[Callable[[Panel], Panel], ...] = ()
 
     def read(self) -> Panel | None:
         """The panel of the file; None if it has no rows."""
@@ -90,7 +93,10 @@ class Source:
         if not table.num_rows:
             return None
         with in_file(self.path):
-            return Panel(**build(self.roles.pick(open_frame(table)[0]), self.origin))
+            panel = Panel(**build(self.roles.pick(open_frame(table)[0]), self.origin))
+        for work in self.alter:
+            panel = work(panel)
+        return panel
 
     def _table(self, path: str, ids: frozenset[Any], keep: bool) -> Any:
         """Rows of a file: those of the given ids to keep, or all but them."""
@@ -205,6 +211,10 @@ class Agreed(NamedTuple):
     clock: Clock | None
     state_sets: tuple[StateSet, ...]
 
+    def with_values_of(self, digests: Sequence[Digest]) -> Agreed:
+        """The same, of files with other distinct numbers."""
+        return self._replace(values=tuple(_all_values(digests, d) for d in range(len(self.columns))))
+
 
 def agree(digests: Sequence[Digest], columns: Sequence[str]) -> Agreed:
     """What is common to all files; the first that does not fit to those before it is named."""
@@ -220,7 +230,7 @@ def agree(digests: Sequence[Digest], columns: Sequence[str]) -> Agreed:
             _same(told[0], other, f"values of column {name!r}", told[0].shown[d].kind, other.shown[d].kind)
         categories.append(_all_labels([one.shown[d] for one in told]))
         integer.append(categories[-1] is None and all(one.shown[d].integer for one in told))
-        values.append(np.unique(np.concatenate([np.empty(0), *(one.shown[d].values for one in told)])))
+        values.append(_all_values(told, d))
     sets = dict.fromkeys(own for one in digests for own in one.state_sets)
     clock = first.clock
     if clock is not None:
@@ -238,6 +248,11 @@ def _same(first: Digest, other: Digest, what: str, one: str | None, two: str | N
 
 def _of_clock(clock: Clock | None) -> str:
     return "numbers" if clock is None else "dates" if clock.zone is None else f"dates of the zone {clock.zone}"
+
+
+def _all_values(digests: Sequence[Digest], d: int) -> Floats:
+    """Distinct numbers of a column over all files."""
+    return np.unique(np.concatenate([np.empty(0), *(one.shown[d].values for one in digests)]))
 
 
 def _all_labels(shown: Sequence[Shown]) -> AnyArray | None:

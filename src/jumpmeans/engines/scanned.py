@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -14,31 +15,45 @@ import numpy as np
 
 from ..arrays import AnyArray, Floats, Ints
 from ..data.building import Roles
-from ..data.deriving import pieces
+from ..data.chosen import resampled, without_held_rows
 from ..data.panel import Panel
-from ..data.sampling import choose, marks_of
+from ..data.sampling import choose
 from ..data.scan import (
     Agreed,
     Digest,
     Source,
     agree,
-    aligned,
     all_tallies,
     digest,
     find_files,
     find_split,
-    ids_of,
-    in_file,
     join_panels,
     refuse_split,
     regrouped,
 )
 from ..emissions import Record
 from ..errors import PanelError, first_few
-from ..passes.block import Block, cut_bounds
+from ..memory import require_room
+from ..passes.block import cut_bounds
 from ..passes.sequences import Sequences
 from . import get_engine
 from .dask import MOST_ROWS_OF_A_TASK, Dask, HeldThere, given, submit
+from .reading import (
+    about_block,
+    cut_marks,
+    groups_of,
+    ids_in,
+    join_blocks,
+    over,
+    over_futures,
+    over_tasks,
+    part_block,
+    part_work,
+    read_block,
+    take,
+    whole,
+    write_part,
+)
 
 
 def scan_panel(
@@ -109,6 +124,8 @@ class ScannedPanel:
         How each file is read.
     digests : list of Digest
         What each tells of itself.
+    agreed : Agreed, optional
+        What is common to all of them, if they are a part of more; by default what they agree on.
 
     Attributes
     ----------
@@ -118,11 +135,14 @@ class ScannedPanel:
         Rows and weight of each sequence, in the order of the files.
     """
 
-    def __init__(self, engine: Dask, sources: list[Source], digests: list[Digest]) -> None:
-        agreed = agree(digests, sources[0].roles.value)
+    def __init__(
+        self, engine: Dask, sources: list[Source], digests: list[Digest], agreed: Agreed | None = None
+    ) -> None:
+        if agreed is None:
+            agreed = agree(digests, sources[0].roles.value)
         origin = None if agreed.clock is None else agreed.clock.origin
         self.engine = engine
-        self.sources = [Source(own.path, own.roles, origin, own.away, own.more) for own in sources]
+        self.sources = [replace(own, origin=origin) for own in sources]
         self.agreed: Agreed = agreed
         self.lengths: Ints = np.concatenate([own.lengths for own in digests])
         self.weights: Floats = np.concatenate([own.weights for own in digests])
@@ -213,8 +233,45 @@ class ScannedPanel:
     def with_scaled_weights(self, scale: float) -> ScannedPanel:
         """The same panel with all weights times a number."""
         new = copy(self)
-        new.scale, new.weights = scale, self.weights * scale
+        new.scale, new.weights = self.scale * scale, self.weights * scale
         return new
+
+    def altered(self, works: Sequence[Callable[[Panel], Panel] | None]) -> ScannedPanel:
+        """The panel as it is when a function alters that of each file, whenever it is read; None leaves a file out.
+
+        Labels, dates and sets of states stay as they are; what else is told of a panel is asked for anew.
+        """
+        sources = [
+            replace(source, alter=(*source.alter, work))
+            for source, work in zip(self.sources, works, strict=True)
+            if work is not None
+        ]
+        digests = over(self.engine, "scan", digest, sources)
+        new = ScannedPanel(self.engine, sources, digests, self.agreed.with_values_of(digests))
+        return new if self.scale == 1.0 else new.with_scaled_weights(self.scale)
+
+    def resampled(self, times: Ints) -> ScannedPanel:
+        """The panel in which sequence i was drawn times[i] times, as `resampled` of one in memory."""
+        times = times.astype(np.min_scalar_type(int(times.max())))
+        own = [times[i:j] for i, j in pairwise(self.firsts)]
+        return self.altered([partial(resampled, times=few) if few.any() else None for few in own])
+
+    def without_held_rows(self, fraction: float, seed: int) -> ScannedPanel:
+        """The panel without what a share of its rows tell, as `without_held_rows` of one in memory."""
+        return self.altered(
+            [partial(without_held_rows, fraction=fraction, seed=seed, first=first) for first in self.first_rows]
+        )
+
+    @property
+    def first_rows(self) -> list[int]:
+        """Number of the first row of each file."""
+        return np.concatenate([[0], np.cumsum(self.lengths)])[self.firsts[:-1]].tolist()
+
+    @property
+    def groups(self) -> AnyArray | None:
+        """(S,) labels of the groups, brought here; None if there are none."""
+        found = self.each("groups", groups_of)
+        return None if any(own is None for own in found) else np.concatenate(found)
 
     def refuse_dependence(self, structure: Any) -> None:
         """Refuse a structure whose rates depend on covariates, which panels on a cluster do not have."""
@@ -231,8 +288,12 @@ class ScannedPanel:
 
         The dashboard shows it by its name. An error of the panel names the file.
         """
-        sources = self.sources if only is None else [self.sources[p] for p in only]
-        return over(self.engine, name, part_work, sources, work, self.agreed, self.scale, shared)
+        return self.each_own(name, work, dict.fromkeys(range(len(self.sources)) if only is None else only, shared))
+
+    def each_own(self, name: str, work: Callable[..., Any], own: dict[int, tuple[Any, ...]]) -> list[Any]:
+        """The same where each file has arguments of its own: {place of the file: arguments}."""
+        tasks = [(self.sources[p], work, self.agreed, self.scale, arguments) for p, arguments in own.items()]
+        return over_tasks(self.engine, name, part_work, tasks)
 
     def sample(self, most_rows: int, size: int | None = None) -> Panel:
         """About `most_rows` rows: sequences, or pieces of at most `size` rows, spread evenly over all."""
@@ -243,12 +304,17 @@ class ScannedPanel:
         firsts = np.cumsum([0, *(len(own.lengths) for own in marks)])
         places = np.searchsorted(chosen, firsts)
         own = [chosen[i:j] - first for (i, j), first in zip(pairwise(places), firsts, strict=False)]
-        used = [p for p, few in enumerate(own) if len(few)]
-        tasks = [(self.sources[p], take, self.agreed, self.scale, (own[p], longest, size)) for p in used]
-        return join_panels(over_tasks(self.engine, "sample", part_work, tasks))
+        tasks = {p: (few, longest, size) for p, few in enumerate(own) if len(few)}
+        return join_panels(self.each_own("sample", take, tasks))
 
     def gather(self) -> Panel:
         """All of it as one `Panel` in the memory of this process."""
+        n = self.n_observations
+        require_room(
+            f"a panel of {n:,} rows",
+            16.0 * (3 + self.n_columns) * n,  # its parts, and all together
+            "leave it on the cluster, where models are fitted to it and write what they read out, or take a sample",
+        )
         return join_panels(self.each("gather", whole))
 
     def at(self, sequence: int, work: Callable[..., Any], *arguments: Any) -> Any:
@@ -297,12 +363,11 @@ class ScannedPanel:
         """
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
-        paths = [str(out / f"part-{p:05}.parquet") for p in range(len(self.sources))]
-        tasks = [
-            (source, write_part, self.agreed, self.scale, (path, work, ((source.roles.id, source.roles.time), *shared)))
-            for source, path in zip(self.sources, paths, strict=True)
-        ]
-        return over_tasks(self.engine, name, part_work, tasks)
+        tasks = {
+            p: (str(out / f"part-{p:05}.parquet"), work, ((source.roles.id, source.roles.time), *shared))
+            for p, source in enumerate(self.sources)
+        }
+        return self.each_own(name, write_part, tasks)
 
 
 def chunk_bounds(bounds: Sequence[int], offsets: Ints, firsts: Ints) -> list[list[int]]:
@@ -333,105 +398,3 @@ def split_sequences(engine: Dask, sources: list[Source], digests: list[Digest | 
         for k in files:
             homes.setdefault(found[places[k]][key], []).append(places[k])
     return {key: files for key, files in homes.items() if len(files) > 1}
-
-
-def over(engine: Dask, name: str, work: Callable[..., Any], sources: Sequence[Source], *shared: Any) -> list[Any]:
-    """Results of work(source, *shared) for each source."""
-    return over_tasks(engine, name, work, [(source, *shared) for source in sources])
-
-
-def over_tasks(engine: Dask, name: str, work: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
-    """Results of work(*task) in the order of the tasks; of errors of panels the first in this order is raised."""
-    client = engine.client
-    client.wait_for_workers(1)
-    return over_futures(client, name, attempt, [work] * len(tasks), tasks)
-
-
-def over_futures(client: Any, name: str, work: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
-    """Results of work(*arguments), brought here."""
-    found = client.gather(submit(client, name, work, *arguments))
-    for result in found:
-        if isinstance(result, PanelError):
-            raise result
-    return list(found)
-
-
-# ------------------------------------------------------------------------------------------------ on the workers
-
-
-def attempt(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
-    """The result of a task, or the error of its panel."""
-    try:
-        return work(*task)
-    except PanelError as error:
-        return error
-
-
-def ids_in(source: Source, keys: frozenset[int]) -> dict[int, Any]:
-    """Ids of a file behind some keys."""
-    panel = source.read()
-    return {} if panel is None else ids_of(panel, keys)
-
-
-def panel_of(source: Source, agreed: Agreed, scale: float) -> Panel:
-    """The panel of a file as a part of all."""
-    panel = source.read()
-    if panel is None:
-        raise PanelError(f"{source.path!r} must be as it was when it was scanned, but has no rows now; scan it again.")
-    panel = aligned(panel, agreed)
-    return panel if scale == 1.0 else replace(panel, weights=panel.weights * scale)
-
-
-def part_work(source: Source, work: Callable[..., Any], agreed: Agreed, scale: float, shared: tuple[Any, ...]) -> Any:
-    """A task of `each`; errors name the file."""
-    panel = panel_of(source, agreed, scale)
-    with in_file(source.path):
-        return work(panel, *shared)
-
-
-def whole(panel: Panel) -> Panel:
-    """The panel of a file."""
-    return panel
-
-
-def cut_marks(panel: Panel, size: int | None) -> Any:
-    """Marks of the sequences, or of their pieces."""
-    return marks_of(pieces(panel, size) if size else panel)
-
-
-def take(panel: Panel, chosen: Ints, longest: int, size: int | None) -> Panel:
-    """Some sequences, or pieces, and the first rows of each."""
-    return (pieces(panel, size) if size else panel).select(chosen).head(longest)
-
-
-def part_block(panel: Panel, record: Record, labels: AnyArray | None, first: int, known: bool) -> Block:
-    """All of a file as one block, whose first sequence has the given number."""
-    return replace(Block.of(panel, record.encode(panel), labels if known else None), first=first)
-
-
-def read_block(common: tuple[Any, ...], task: tuple[Any, ...]) -> Block | PanelError:
-    """The block of a file, or the error of its panel."""
-    work, record, labels = common
-    source, agreed, scale, first, known = task
-    return attempt(part_work, (source, work, agreed, scale, (record, labels, first, known)))
-
-
-def about_block(block: Block | PanelError) -> Any:
-    """What must be known of all blocks together: the longest gap, and whether rows tell all that happened."""
-    return block if isinstance(block, PanelError) else (block.longest_gap, block.is_exact)
-
-
-def join_blocks(edges: list[int], *parts: Block) -> list[Block]:
-    """The blocks between edges, numbers of sequences, from the blocks of one file or of several in a row."""
-    own = [part.part(max(edges[0] - part.first, 0), min(edges[-1] - part.first, part.n_sequences)) for part in parts]
-    joined = Block.joined([part for part in own if part.n_sequences])
-    return [joined.part(i - edges[0], j - edges[0]) for i, j in pairwise(edges)]
-
-
-def write_part(panel: Panel, path: str, work: Callable[..., Any], shared: tuple[Any, ...]) -> str:
-    """A Parquet file of what a read-out says of a panel."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.table(work(panel, *shared)), path)
-    return path

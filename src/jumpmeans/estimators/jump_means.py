@@ -55,7 +55,7 @@ from ..progress import status
 from ..stored import stored
 from .explained import explained
 from .jump_model import MOST_STATES, REMEDY, SHARED, WHY, JumpModel, check_first, weight
-from .read_out import as_data, hold, own_rows
+from .read_out import as_data, hold
 
 # What a model of known parameters still has to be told.
 PROCESS_OPTIONS = {"transition_weight", "emission_weight", "jumps_per_gap", "search", "first_dwell", "engine"}
@@ -357,7 +357,7 @@ class JumpMeans(JumpModel):
                 )  # fmt: skip
             else:
                 start = self._given_params(
-                    with_effects(given, laid.effects, given.emission), panel, laid, blank, centred, model.constraints,
+                    with_effects(given, laid.effects, given.emission), panel, laid, blank, model.constraints,
                     sequences.at(own),
                 )  # fmt: skip
             with status(f"start {k + 1} of {starts * many}"):
@@ -379,18 +379,15 @@ class JumpMeans(JumpModel):
         return given.states, blank
 
     def _given_params(
-        self, given: Process, panel: Panel, laid: Laid, blank: Record, x: Floats, constraints: Constraints,
-        sequences: Sequences,
-    ) -> Params:  # fmt: skip
+        self, given: Process, panel: Panel, laid: Laid, blank: Record, constraints: Constraints, sequences: Sequences
+    ) -> Params:
         """Parameters to start from: those given, with the emission that their trajectories have under our priors."""
         given = opened(given, constraints, typical_gap(panel))
         known = JumpMeans.from_process(given, engine=self.engine, jumps_per_gap=self.jumps_per_gap)
         check_first(panel, known._decoder_.prices.first)
         with explained(laid.panel, WHY, REMEDY):
-            dwells = own_rows(sequences.fetch(known._decoder_.decode(sequences)[0]), laid, panel)
-        states = dwells.row_states(panel.offsets)
-        emission = blank.update(blank.stats(x, states, np.repeat(panel.weights, panel.lengths)))
-        return Params(given.rates, given.transition_probs, emission, effects=given.effects)
+            stats = known._decoder_.decode(sequences)[1]
+        return Params(given.rates, given.transition_probs, blank.update(stats.emission), effects=given.effects)
 
     def hyperparameters(self, panel: Any) -> dict[str, Any]:
         """The prices of the objective on a panel, by name: numbers as given, and what "auto" comes to."""

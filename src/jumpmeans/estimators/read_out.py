@@ -25,6 +25,7 @@ from ..fit import setup
 from ..fit.levels import find_levels, units_at_zero
 from ..fit.publish import publish_trajectories
 from ..history import History
+from ..memory import of_a_fit, require_room
 from ..model.dependence import Laid, lay_out
 from ..model.process import Process
 from ..options import Rule, choice
@@ -43,16 +44,30 @@ METHODS = choice("posterior", "trajectory")
 
 def as_panel(data: Any) -> Panel:
     """A panel from itself or from a frame with columns id, time and value."""
+    if isinstance(data, ScannedPanel):
+        raise PanelError(
+            "panel must be one in memory here, got one on a cluster; decode_to and predict_proba_to write what they "
+            "read out of it, and panel.gather() or panel.sample(rows) brings it, or a part of it, here."
+        )
     return data if isinstance(data, Panel) else Panel.from_frame(data)
 
 
 def as_data(data: Any) -> Any:
     """A panel, a panel on a cluster, or a frame with columns id, time and value as a panel.
 
-    A panel on a cluster of no more rows than a fit looks at anyway is brought here.
+    A panel on a cluster of no more rows than a fit looks at anyway is brought here. One in memory must leave room for
+    the fit.
     """
     if not isinstance(data, ScannedPanel):
-        return as_panel(data)
+        panel = as_panel(data)
+        n = panel.n_observations
+        require_room(
+            f"a fit of {n:,} rows",
+            of_a_fit(n, panel.n_columns, panel.n_sequences),
+            "fit some of the sequences (panel[:1000]), or leave the rows in Parquet files and fit jm.scan_panel(...), "
+            "whose workers put on disk what they have no room for",
+        )
+        return panel
     return data.gather() if data.n_observations <= setup.MANY_ROWS else data
 
 
@@ -240,6 +255,13 @@ class ReadOut(Pictured, Written, Levelled):
 
     def _posterior(self, panel: Panel) -> Floats:
         """(n, M) posterior state probabilities of every row, in panel order."""
+        n, M = panel.n_observations, len(self.states_)
+        require_room(
+            f"probabilities of {M} states at {n:,} rows",
+            16.0 * (M + 1) * n,  # those of the blocks, and all together
+            "ask for some of the sequences (panel[:1000]) or at some times (at=...), or have workers write them to "
+            "files: predict_proba_to(jm.scan_panel(...), folder)",
+        )
         laid, sequences = self._held_sequences(panel)
         with explained(laid.panel, "the fitted process"):
             posterior = sequences.smooth(self.process_)[0]

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import AnyArray, Floats, Ints
 from ..chance import as_generator
+from ..data.chosen import resampled
 from ..data.interval import LEVEL, Interval, asked, numbers
-from ..data.panel import Panel
 from ..engines import get_engine
+from ..engines.scanned import ScannedPanel
 from ..errors import first_few
-from ..estimators.read_out import ReadOut, as_panel
-from ..fit.setup import counted
+from ..estimators.read_out import ReadOut, as_data
+from ..fit.setup import Data, counted
 from ..options import count
-from ..progress import quiet
+from ..progress import quiet, track
 from .folds import cluster_of, in_parallel, shared_engine
 
 
@@ -100,8 +102,8 @@ def bootstrap(
     ----------
     model : fitted JumpMeans, InfiniteJumpMeans or EM
         Left as it is. Refits start from its parameters, so that state k of every refit is its state k.
-    panel : Panel or frame
-        The one it was fitted to.
+    panel : Panel, frame or ScannedPanel
+        The one it was fitted to. Refits to a panel on a cluster follow one another, each on all of its workers.
     n : int
         Number of refits; 200 are enough for intervals of 90 %, 1000 for 99 %.
     groups : (S,) labels, or False, optional
@@ -149,17 +151,19 @@ def bootstrap(
         )
     model._fitted()
     count().check("n", n)
-    panel = counted(as_panel(panel))
+    panel = counted(as_data(panel))
     units = _units(panel, groups)
-    rng = as_generator(random_state)
-    k = int(units.max()) + 1
-    draws = rng.multinomial(k, np.full(k, 1.0 / k), size=n)
-    seeds = rng.integers(2**31, size=n).tolist()
+    draws, seeds = _draws(as_generator(random_state), int(units.max()) + 1, n)
     if engine is not None:
         get_engine(engine)  # refused now rather than in every refit
-    own = shared_engine(model, n_jobs, engine)
-    tasks = [(model, panel, draw[units], {"random_state": seed} | own) for draw, seed in zip(draws, seeds, strict=True)]
-    found: list[Refit] = in_parallel(_refit, tasks, n_jobs, "bootstrap", cluster_of(model, engine))
+    there = isinstance(panel, ScannedPanel)
+    own = {} if there else shared_engine(model, n_jobs, engine)
+    tasks = ((model, panel, draw[units], {"random_state": seed} | own) for draw, seed in zip(draws, seeds, strict=True))
+    found: list[Refit]
+    if there:
+        found = [_refit(*next(tasks)) for _ in track(n, "bootstrap")]
+    else:
+        found = in_parallel(_refit, list(tasks), n_jobs, "bootstrap", cluster_of(model, engine))
     failures = [refit.failure for refit in found if refit.failure]
     if len(failures) == n:
         raise ValueError(f"at least one refit must succeed, got none of {n}: {failures[0]}")
@@ -174,11 +178,12 @@ def bootstrap(
     return Bootstrap(model, [refit.model for refit in found if not refit.failure], failures, dict(said))
 
 
-def resampled(panel: Panel, times: Ints) -> Panel:
-    """The panel in which sequence i was drawn times[i] times: a weight, which counts as so many copies."""
-    drawn = np.flatnonzero(times)
-    few = panel.select(drawn)
-    return replace(few, weights=few.weights * times[drawn])
+def _draws(rng: np.random.Generator, k: int, n: int) -> tuple[Iterator[Ints], list[int]]:
+    """Times (k,) that each of k is drawn, for n draws one after the other, and a seed for each."""
+    again, share = deepcopy(rng), np.full(k, 1.0 / k)
+    for _ in range(n):  # and made again when they are wanted: all of them at once would be n panels of numbers
+        rng.multinomial(k, share)
+    return (again.multinomial(k, share) for _ in range(n)), rng.integers(2**31, size=n).tolist()
 
 
 class Refit(NamedTuple):
@@ -189,33 +194,35 @@ class Refit(NamedTuple):
     said: list[str]
 
 
-def _refit(model: Any, panel: Panel, times: Ints, options: dict[str, Any]) -> Refit:
+def _refit(model: Any, panel: Data, times: Ints, options: dict[str, Any]) -> Refit:
     with warnings.catch_warnings(record=True) as caught, quiet():
         warnings.simplefilter("always")
         try:
-            again = model._refitted(resampled(panel, times), options)
-            del again._seen_  # a panel for each refit would be kept
+            drawn = panel.resampled(times) if isinstance(panel, ScannedPanel) else resampled(panel, times)
+            again = model._refitted(drawn, options)
+            again.__dict__.pop("_seen_", None)  # a panel for each refit would be kept
         except Exception as failure:  # in whatever way it fails: it is told
             return Refit(None, str(failure), [])
     return Refit(again, "", list(dict.fromkeys(warning.category.__name__ for warning in caught)))
 
 
-def _units(panel: Panel, groups: Any) -> Ints:
+def _units(panel: Data, groups: Any) -> Ints:
     """(S,) which draw each sequence belongs to."""
-    labels: AnyArray
-    if groups is False or (groups is None and panel.groups is None):
-        labels = np.arange(panel.n_sequences)
+    own = panel.groups if groups is None else groups
+    if own is None or own is False:
+        units = np.arange(panel.n_sequences)
     else:
-        labels = np.asarray(panel.groups if groups is None else groups)
+        labels: AnyArray = np.asarray(own)
         if labels.shape != (panel.n_sequences,):
             raise ValueError(
                 f"groups must be a label for each of the {panel.n_sequences} sequences, or False, got shape "
                 f"{labels.shape}."
             )
-    index = {label: i for i, label in enumerate(dict.fromkeys(labels.tolist()))}
-    if len(index) < 2:
+        index = {label: i for i, label in enumerate(dict.fromkeys(labels.tolist()))}
+        units = np.array([index[label] for label in labels.tolist()])
+    if units.max() == 0:
         raise ValueError(
             "there must be at least two sequences (or groups) to draw from, got one; a bootstrap asks what other "
             "patients would have shown."
         )
-    return np.array([index[label] for label in labels.tolist()])
+    return units

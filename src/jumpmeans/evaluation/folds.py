@@ -8,16 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, cpu_count, delayed
 
-from ..arrays import Floats
+from ..arrays import Floats, sum_in_order
 from ..data.bins import bins_by_column
+from ..data.chosen import held_rows
 from ..data.panel import Panel
 from ..emissions import find_families
 from ..engines import Dask, Threads, get_engine
+from ..engines.scanned import ScannedPanel
 from ..estimators.read_out import METHODS
+from ..fit import setup
+from ..fit.setup import Data, measured_panel
 from ..options import count
 from ..progress import track
-from .hold_out import Truth, hold_out
-from .scores import differences, held_out_rows, present_pairs, reconstruction_error
+from .hold_out import Truth, check_fraction, hold_out, without
+from .scores import differences, held_out_rows, present_pairs
 
 MOST_FOLDS = 10_000
 
@@ -27,6 +31,15 @@ class HeldOut(NamedTuple):
 
     masked: Panel
     truth: Truth
+
+
+class HeldOutThere(NamedTuple):
+    """A panel on a cluster without a share of its values, and the panel with them: workers know which they are."""
+
+    masked: ScannedPanel
+    panel: ScannedPanel
+    fraction: float
+    seed: int
 
 
 class Scorer(NamedTuple):
@@ -44,22 +57,42 @@ class Scorer(NamedTuple):
     bounds: list[Floats | None]
     measure: str
 
-    def error(self, model: Any, held: HeldOut) -> float:
+    def error(self, model: Any, held: HeldOut | HeldOutThere) -> float:
         """Error of a fitted model on what was held out."""
-        predicted = model.predict_value(held.masked, method=self.method)
+        far, n = self.sums(model, held) if isinstance(held, HeldOut) else self.sums_there(model, held)
+        if not n.any():
+            raise ValueError("fraction must leave out at least one value, got none held out; take a larger one.")
         if all(self.labels):
-            return reconstruction_error(predicted, held.truth, self.bins, measure="wrong")
+            return float(far.sum() / n.sum())
+        return float(np.mean(far[n > 0] / n[n > 0]))
+
+    def sums(self, model: Any, held: HeldOut) -> Floats:
+        """Sums of errors, and how many there are, (2, D)."""
         true = held.truth.values
-        guess = held_out_rows(predicted, held.truth, true.shape[1:])
-        parts = []
+        guess = held_out_rows(model.predict_value(held.masked, method=self.method), held.truth, true.shape[1:])
+        found = np.zeros((2, len(self.labels)))
         for d, (is_label, unit, bounds) in enumerate(zip(self.labels, self.units, self.bounds, strict=True)):
             far = differences(*present_pairs(guess, true, d), bounds, wrong=is_label)
-            if len(far):
-                parts.append(np.mean(far) if is_label else np.mean(np.abs(far) / unit))
-        return float(np.mean(parts))
+            found[:, d] = np.sum(far) if is_label else np.sum(np.abs(far) / unit), len(far)
+        return found
+
+    def sums_there(self, model: Any, held: HeldOutThere) -> Floats:
+        """The same of a panel on a cluster, added in the order of its files."""
+        light = model._light()
+        shared = light, self, held.fraction, held.seed
+        tasks = {p: (first, *shared) for p, first in enumerate(held.panel.first_rows)}
+        return np.asarray(sum_in_order(held.panel.each_own("score", score_part, tasks)))
 
 
-def make_scorer(model: Any, panel: Panel, method: str, bins: Any) -> Scorer:
+def score_part(panel: Panel, first: int, model: Any, scorer: Scorer, fraction: float, seed: int) -> Floats:
+    """Sums of errors in one file of a panel on a cluster; `first` is the number of its first row."""
+    chosen = held_rows(panel, fraction, seed, first)
+    if not len(chosen):
+        return np.zeros((2, panel.n_columns))
+    return scorer.sums(model, HeldOut(*without(panel, chosen)))
+
+
+def make_scorer(model: Any, panel: Data, method: str, bins: Any) -> Scorer:
     """How predictions of a model for a panel are judged."""
     METHODS.check("method", method)
     bounds = bins_by_column(bins, panel.columns)
@@ -71,7 +104,8 @@ def make_scorer(model: Any, panel: Panel, method: str, bins: Any) -> Scorer:
     labels = tuple(is_symbol or edges is not None for is_symbol, edges in zip(symbols, bounds, strict=True))
     units: tuple[float, ...] = (1.0,)
     if panel.n_columns > 1:
-        spreads = [np.nanmean(np.abs(x - np.nanmedian(x))) if np.isfinite(x).any() else 1.0 for x in panel.values.T]
+        few = measured_panel(panel).values.T
+        spreads = [np.nanmean(np.abs(x - np.nanmedian(x))) if np.isfinite(x).any() else 1.0 for x in few]
         units = tuple(float(spread) or 1.0 for spread in spreads)
     if all(labels):
         measure = "share wrong, held out"
@@ -83,9 +117,23 @@ def make_scorer(model: Any, panel: Panel, method: str, bins: Any) -> Scorer:
 
 
 def make_folds(panel: Panel, fraction: float, folds: int, rng: np.random.Generator) -> list[HeldOut]:
-    """Hold-outs of random rows."""
+    """Hold-outs of random rows; of many, each row has a number of its own, the same where they are on a cluster."""
     count(most=MOST_FOLDS).check("folds", folds)
-    return [HeldOut(*hold_out(panel, fraction, int(seed))) for seed in rng.integers(2**31, size=folds)]
+    check_fraction(fraction)
+    seeds = rng.integers(2**31, size=folds).tolist()
+    if panel.n_observations > setup.MANY_ROWS:
+        return [HeldOut(*without(panel, held_rows(panel, fraction, seed))) for seed in seeds]
+    return [HeldOut(*hold_out(panel, fraction, seed)) for seed in seeds]
+
+
+def make_folds_there(
+    panel: ScannedPanel, fraction: float, folds: int, rng: np.random.Generator
+) -> list[HeldOutThere]:  # fmt: skip
+    """Hold-outs of random rows of a panel on a cluster, those that `make_folds` has of the same panel in memory."""
+    count(most=MOST_FOLDS).check("folds", folds)
+    check_fraction(fraction)
+    seeds = rng.integers(2**31, size=folds).tolist()
+    return [HeldOutThere(panel.without_held_rows(fraction, seed), panel, fraction, seed) for seed in seeds]
 
 
 def in_parallel(

@@ -68,12 +68,22 @@ def hold_out(
     """
     panel = as_panel(panel)
     choice("rows", "sequences", "last").check("what", what)
-    if not isinstance(fraction, int | float | np.number) or not 0 < fraction < 1:
-        raise ValueError(f"fraction must lie strictly between 0 and 1, got {fraction!r}.")
+    check_fraction(fraction)
     if what == "rows":
         chosen = _some_rows(panel, fraction, random_state)
     else:
         chosen = _whole_sequences(panel, fraction, random_state) if what == "sequences" else _last_rows(panel, fraction)
+    return without(panel, chosen)
+
+
+def check_fraction(fraction: Any) -> None:
+    """Refuse what is no share."""
+    if not isinstance(fraction, int | float | np.number) or not 0 < fraction < 1:
+        raise ValueError(f"fraction must lie strictly between 0 and 1, got {fraction!r}.")
+
+
+def without(panel: Panel, chosen: Ints) -> tuple[Panel, Truth]:
+    """The panel without what the chosen rows tell, and that."""
     chosen = chosen[np.argsort(panel.rows[chosen])]
     columns = [panel.decode_values(panel.values[chosen, d], d) for d in range(panel.n_columns)]
     truth = Truth(

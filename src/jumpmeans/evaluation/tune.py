@@ -15,12 +15,24 @@ from sklearn.base import clone
 from ..arrays import Floats
 from ..chance import as_generator
 from ..data.frames import make_frame
-from ..data.panel import Panel
 from ..emissions import find_families
-from ..estimators.read_out import as_panel
+from ..engines.scanned import ScannedPanel
+from ..estimators.read_out import as_data
+from ..fit.setup import Data
 from ..plots import plot_trials
 from ..progress import quiet
-from .folds import HeldOut, Scorer, cluster_of, in_parallel, make_folds, make_scorer, shared_engine, standard_error
+from .folds import (
+    HeldOut,
+    HeldOutThere,
+    Scorer,
+    cluster_of,
+    in_parallel,
+    make_folds,
+    make_folds_there,
+    make_scorer,
+    shared_engine,
+    standard_error,
+)
 
 Setting = dict[str, Any]
 
@@ -88,7 +100,8 @@ def tune(
     model : estimator
         Any model or comparator with `fit` and `predict_value`; it is left as it is. As given it is the first trial,
         so that on these hold-outs the result is never worse than no tuning.
-    panel : Panel or frame
+    panel : Panel, frame or ScannedPanel
+        Trials on a panel on a cluster follow one another, each on all of its workers.
     grid : dict of parameter to list, or list of dict, optional
         Values of each parameter, of which all combinations are tried; or the settings themselves, one dict each.
     budget : int, optional
@@ -121,6 +134,8 @@ def tune(
     readings the mean absolute error, in the unit of the column. Of several columns it is the mean over them,
     the absolute error of each in units of its mean absolute deviation from the median. Of equal errors the earlier
     setting wins. The error of the best of many settings is a little too good: hold out other rows to judge it.
+    Of more than 100,000 rows each is held out, or not, by a random number of its own, so that the share is met but for
+    chance, and a panel on a cluster leaves out the rows that it would leave out in memory.
 
     A setting that cannot be fitted to this data, or not at all, has NaN and the message in the table.
 
@@ -133,14 +148,15 @@ def tune(
     >>> tuned.best, len(tuned.trials)
     ({'n_states': 2}, 2)
     """
-    panel = as_panel(panel)
+    panel = as_data(panel)
     scorer = make_scorer(model, panel, method, bins)
     for_masks, for_settings = as_generator(random_state).spawn(2)
-    hold_outs = make_folds(panel, fraction, folds, for_masks)
+    there = isinstance(panel, ScannedPanel)
+    hold_outs = (make_folds_there if there else make_folds)(panel, fraction, folds, for_masks)
     settings = _settings(model, panel, grid, budget, for_settings)
-    engine = shared_engine(model, n_jobs)
+    engine, jobs, cluster = ({}, 1, None) if there else (shared_engine(model, n_jobs), n_jobs, cluster_of(model))
     tasks = [(clone(model).set_params(**(setting | engine)), held) for setting in settings for held in hold_outs]
-    found = in_parallel(_try, [(trial, held, scorer) for trial, held in tasks], n_jobs, "tuning", cluster_of(model))
+    found = in_parallel(_try, [(trial, held, scorer) for trial, held in tasks], jobs, "tuning", cluster)
     scores = [found[k * folds : (k + 1) * folds] for k in range(len(settings))]
     errors = np.array([[score.error for score in row] for row in scores])
     mean = errors.mean(axis=1)
@@ -163,7 +179,7 @@ def tune(
 # ------------------------------------------------------------------------------------------------- the settings
 
 
-def _settings(model: Any, panel: Panel, grid: Any, budget: int | None, rng: np.random.Generator) -> list[Setting]:
+def _settings(model: Any, panel: Data, grid: Any, budget: int | None, rng: np.random.Generator) -> list[Setting]:
     """What is tried: nothing changed first, then settings that differ from it and from each other."""
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1):
         raise ValueError(f"budget must be an integer of at least 1, got {budget!r}.")
@@ -204,7 +220,7 @@ def _key(setting: Setting) -> str:
     return repr(sorted(setting.items()))
 
 
-def _drawn_around(model: Any, panel: Panel, n: int, rng: np.random.Generator) -> list[Setting]:
+def _drawn_around(model: Any, panel: Data, n: int, rng: np.random.Generator) -> list[Setting]:
     """Settings of the weights that the model chooses by itself."""
     if not hasattr(model, "hyperparameters"):
         raise ValueError(f"grid must be given for {type(model).__name__}, which has no weights of its own to vary.")
@@ -244,7 +260,7 @@ class Score(NamedTuple):
     message: str
 
 
-def _try(model: Any, held: HeldOut, scorer: Scorer) -> Score:
+def _try(model: Any, held: HeldOut | HeldOutThere, scorer: Scorer) -> Score:
     """Fit and score one setting; one that fails, in whatever way, is no reason to stop."""
     with warnings.catch_warnings(record=True) as caught, quiet():
         warnings.simplefilter("always")
