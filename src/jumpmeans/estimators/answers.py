@@ -162,8 +162,11 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_parameters_(self) -> int:
-        """Free parameters: rates (shared ones once, known ones not at all), π if it is estimated, the emission's."""
-        return (getattr(self, "structure", None) or Structure()).n_free(self._fitted())
+        """Free parameters: rates (shared ones once, known ones not at all), π if it is estimated, the emission's.
+
+        The variance of frailty is one more.
+        """
+        return self._n_counted("estimated")
 
     def aic(self, panel: Any, first: str = "estimated") -> float:
         """Akaike's criterion, 2 k - 2 log L; the less the better.
@@ -261,6 +264,11 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         """(n,) or (n, D): the observation to expect at every row, in panel order."""
         raise NotImplementedError
 
+    @property
+    def _n_frailty(self) -> int:
+        """Parameters of the frailty that are free."""
+        return 0
+
     def _unit(self, given: str | None, plural: bool = True) -> str | None:
         unit = self._time_unit() if given is None else given
         return unit if plural or unit != "days" else "day"
@@ -271,7 +279,7 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         process, structure = self._fitted(), getattr(self, "structure", None) or Structure()
         if first == "given":
             structure = replace(structure, initial="given")
-        return structure.n_free(process)
+        return structure.n_free(process) + self._n_frailty
 
 
 def rows_seen(panel: Panel) -> float:

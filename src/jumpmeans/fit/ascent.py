@@ -22,6 +22,7 @@ from ..emissions import Record
 from ..emissions.parts import Part
 from ..history import History
 from ..model.constraints import Constraints, split
+from ..model.frailty import Frailty
 from ..model.levels import Levels
 from ..model.process import Process
 from ..model.updates import transition_rows
@@ -67,7 +68,7 @@ class Point(NamedTuple):
     """A process, its log-likelihood, the expected statistics under it, and where one EM step takes it.
 
     Where people have levels, log_lik is the bound F of `model.levels`, and a step takes these from `levels` to
-    `next_levels`.
+    `next_levels`; where their rates differ, from `frailty` to `next_frailty`.
     """
 
     process: Process
@@ -76,6 +77,8 @@ class Point(NamedTuple):
     image: Process
     levels: Levels | None = None
     next_levels: Levels | None = None
+    frailty: Frailty | None = None
+    next_frailty: Frailty | None = None
 
 
 class Climb(NamedTuple):
@@ -86,17 +89,24 @@ class Climb(NamedTuple):
     converged: bool
 
 
-def look(task: Task, process: Process, levels: Levels | None = None) -> Point:
+def look(
+    task: Task, process: Process, levels: Levels | None = None, frailty: Frailty | None = None
+) -> Point:  # fmt: skip
     """One pass over the data."""
-    expected = task.sequences.at(levels).expect(process)
-    weights = task.sequences.weights
-    log_lik = float(weights @ expected.log_lik) if levels is None else levels.bound(expected.log_lik)
+    expected = task.sequences.at(levels).under(frailty).expect(process)
+    weights, next_frailty = task.sequences.weights, None
+    if expected.people is not None:
+        frailty, weighed = expected.people
+        log_lik = frailty.total(weighed)
+        next_frailty = frailty.stepped(weighed).zoomed(weighed)
+    else:
+        log_lik = float(weights @ expected.log_lik) if levels is None else levels.bound(expected.log_lik)
     next_levels, expected = step_levels(levels, expected, process)
     # a floor that moved with the fit could lower the likelihood
     image = maximise(process, expected, task.constraints, floors=task.floors)
     # a first state that is given has no term: π is uniform, which is taken out again
     given = float(weights.sum() * np.log(len(process.rates))) if task.constraints.given else 0.0
-    return Point(process, log_lik + given, expected, image, levels, next_levels)
+    return Point(process, log_lik + given, expected, image, levels, next_levels, frailty, next_frailty)
 
 
 def parts_of(process: Process, expected: Expected, constraints: Constraints) -> list[Part]:
@@ -145,6 +155,18 @@ def targets(point: Point, constraints: Constraints) -> list[Part]:
     return [parts[0]._replace(values=free), parts[1]._replace(values=beta), *parts[2:]]
 
 
+def spread_part(point: Point) -> tuple[Part, Part] | None:
+    """The variance of frailty, and where it goes by itself; None where there is none to be found."""
+    if point.expected.people is None:
+        return None
+    frailty, weighed = point.expected.people
+    if frailty.fixed:
+        return None
+    v, information = frailty.variance, frailty.information()
+    here = Part(np.array([v]), np.array([v * information]), True, name="frailty variance")
+    return here, here._replace(values=np.array([v + frailty.slope(weighed) / information]))
+
+
 def rebuild(u: Floats, like: Process, task: Task) -> Process:
     """The process at coordinates u; what they leave out is taken from another one."""
     taken = 0
@@ -177,6 +199,9 @@ class Terrain(NamedTuple):
         """What one pass tells of a point."""
         here = parts_of(point.process, point.expected, constraints)
         image = targets(point, constraints)
+        spread = spread_part(point)
+        if spread is not None:
+            here, image = [*here, spread[0]], [*image, spread[1]]
         return cls(
             np.concatenate([part.coordinates for part in here]),
             np.concatenate([part.slope(target) for part, target in zip(here, image, strict=True)]),
@@ -206,8 +231,11 @@ def leap(task: Task, here: Point, terrain: Terrain, pairs: list[tuple[Floats, Fl
         u = terrain.u + direction(terrain, pairs)
         if not (np.isfinite(u).all() and np.isfinite(u**2).all()):
             return None
+    frailty = here.next_frailty
+    if frailty is not None and not frailty.fixed:
+        frailty = frailty.with_variance(float(u[-1] ** 2))
     try:
-        there = look(task, rebuild(u, here.image, task), here.next_levels)
+        there = look(task, rebuild(u, here.image, task), here.next_levels, frailty)
     except NoPathError:
         return None
     return there if there.log_lik >= here.log_lik else None
@@ -215,17 +243,17 @@ def leap(task: Task, here: Point, terrain: Terrain, pairs: list[tuple[Floats, Fl
 
 def climb(
     task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True, levels: Levels | None = None,
-    history: History | None = None,
+    history: History | None = None, frailty: Frailty | None = None,
 ) -> Climb:  # fmt: skip
     """Steps until an EM step raises the likelihood by no more than a share `tol`, or a rate runs away."""
     history = History() if history is None else history
-    here = look(task, start, levels)
+    here = look(task, start, levels, frailty)
     terrain = Terrain.at(here, task.constraints)
     pairs: list[tuple[Floats, Floats]] = []
     plain = True
     for _ in track(max_iter, "EM"):
         plain = plain or not pairs or not accelerate
-        there = look(task, here.image, here.next_levels) if plain else leap(task, here, terrain, pairs)
+        there = look(task, here.image, here.next_levels, here.next_frailty) if plain else leap(task, here, terrain, pairs)
         if there is None:
             pairs.clear()
             plain = True
@@ -273,6 +301,29 @@ def climb_with_levels(
     found = find_levels(task.sequences.at(run.end.levels), run.end.process).levels
     end = look(task, run.end.process, found)
     return run._replace(end=end) if end.log_lik >= run.end.log_lik else run
+
+
+# Variances of frailty that a climb may start from.
+VARIANCES = (0.03, 0.2, 1.0)
+
+
+def climb_with_frailty(
+    task: Task, run: Climb, frailty: Frailty, max_iter: int, tol: float, accelerate: bool
+) -> Climb:
+    """A climb on from one without frailty; that one, if it is at least as likely as what a variance leads to."""
+    process = run.end.process
+    starts = [frailty] if frailty.fixed else [frailty.begun(v) for v in VARIANCES]
+    start = starts[0]
+    if len(starts) > 1:
+        heights = [task.sequences.under(own).log_likelihood(process) for own in starts]
+        start = starts[int(np.argmax(heights))]
+    found = climb(task, process, max_iter, tol, accelerate, frailty=start)
+    assert found.end.frailty is not None
+    # what is published of people is what is read from a panel
+    end = look(task, found.end.process, frailty=found.end.frailty.begun(found.end.frailty.variance))
+    if not frailty.fixed and run.end.log_lik >= end.log_lik:
+        return run
+    return found._replace(end=end)
 
 
 def most_likely(
