@@ -24,7 +24,8 @@ from ..estimators.people import People
 from ..estimators.ratios import hazard_ratios, require_effects
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, hold
 from ..fit.advice import warn_of_looks
-from ..fit.ascent import Climb, Point, Task, climb_with_frailty, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
+from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
+from ..fit.frailty import climb_with_frailty
 from ..fit.information import observed_information
 from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, level_starts, refuse_scanned, units_of
 from ..fit.setup import (
@@ -345,7 +346,8 @@ class EM(ReadOut):
 
         Notes
         -----
-        All that is estimated is part of the information: rates, first states and emission. It takes two passes over the
+        All that is estimated is part of the information: rates, first states, emission and the variance of frailty
+        (``.interval(lambda m: m.frailty_variance_)``). It takes two passes over the
         data for each parameter. A parameter at the edge of its range (a rate of 0) is taken as known, and a warning
         names it.
 
@@ -367,7 +369,7 @@ class EM(ReadOut):
         laid = lay_out(process.effects, panel)
         task = self._task(laid, constraints, emission, panel, process.states)
         with explained(laid.panel, "the fitted process"):
-            found = observed_information(task, replace(process, emission=emission))
+            found = observed_information(task, replace(process, emission=emission), self._law(panel))
         return Sureness(self, found)
 
     def hazard_ratios(
@@ -408,6 +410,13 @@ class EM(ReadOut):
 
         found, se = sure.interval(coefs, level, scale="plain"), sure.standard_error(coefs)
         return hazard_ratios(process, found, se, per, backend or self._occupancy_.backend)
+
+    def _law(self, panel: Panel) -> Frailty | None:
+        """The law of frailty that was found, for the people of a panel; None where there is none."""
+        own = vars(self).get("_frailties_")
+        if own is None or own.variance == 0:
+            return None
+        return Frailty.of(*units_of(panel, own.by, "frailty"), own.variance, fixed=not own.free)
 
     def _task(self, laid: Laid, constraints: Constraints, blank: Record, panel: Panel, labels: NDArray[Any]) -> Task:
         """The likelihood of a panel as its rates are to be seen; `panel` tells of the noise of its readings."""

@@ -123,7 +123,8 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         A sequence is under observation from its first observed state to the end of its window. The state that it is
         counted in is the last one observed. For hidden states it is the most probable one of a row given all rows: a
         check of how long states last, not of what they are. Where rates depend on covariates, what is expected is the
-        mean over the sequences of the panel, each with its own; after its last row they stay what they are there.
+        mean over the sequences of the panel, each with its own; after its last row they stay what they are there. With
+        frailty it is the mean over what multiplies the rates of people.
         """
         self._fitted()
         return outlook.prevalence(self, self._panel(panel), times, initial, carry)
@@ -268,6 +269,11 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
     def _n_frailty(self) -> int:
         """Parameters of the frailty that are free."""
         return 0
+
+    @property
+    def _is_frail(self) -> bool:
+        """Whether people differ in how fast they move."""
+        return False
 
     def _unit(self, given: str | None, plural: bool = True) -> str | None:
         unit = self._time_unit() if given is None else given

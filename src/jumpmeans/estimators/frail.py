@@ -112,9 +112,13 @@ class Frail(ModelAnswers):
         own = vars(self).get("_frailties_")
         return 0 if own is None else int(own.free)
 
+    @property
+    def _is_frail(self) -> bool:
+        own = vars(self).get("_frailties_")
+        return own is not None and own.variance > 0
 
-def require_alike(model: Any, what: str, instead: str) -> None:
+
+def require_alike(model: ModelAnswers, what: str, instead: str) -> None:
     """Refuse a model whose people differ in their rates where one rate for all is what is known."""
-    own = vars(model).get("_frailties_")
-    if own is not None and own.variance > 0:
+    if model._is_frail:
         raise ValueError(f"{what} must have people of the same rates, got a model with frailty; {instead}.")

@@ -234,8 +234,8 @@ class ReadOut(Pictured, Written, Levelled, Frail):
         if people is not None:
             with explained(laid.panel, "the fitted process"):
                 sequences = find_levels(sequences.at(units_at_zero(panel, people.by, people.sds)), process)
-        frail = vars(self).get("_frailties_")
-        if frail is not None and frail.variance > 0:
+        if self._is_frail:
+            frail = self._frailties_
             sequences = sequences.under(Frailty.of(*units_of(panel, frail.by, "frailty"), frail.variance))
         return laid, sequences
 

@@ -155,16 +155,16 @@ def targets(point: Point, constraints: Constraints) -> list[Part]:
     return [parts[0]._replace(values=free), parts[1]._replace(values=beta), *parts[2:]]
 
 
-def spread_part(point: Point) -> tuple[Part, Part] | None:
-    """The variance of frailty, and where it goes by itself; None where there is none to be found."""
-    if point.expected.people is None:
-        return None
+def ways_of(point: Point, constraints: Constraints) -> tuple[list[Part], list[Part]]:
+    """All that a leap moves, and where each part of it goes by itself; the variance of frailty comes last."""
+    here, image = parts_of(point.process, point.expected, constraints), targets(point, constraints)
+    if point.expected.people is None or point.expected.people[0].fixed:
+        return here, image
     frailty, weighed = point.expected.people
-    if frailty.fixed:
-        return None
     v, information = frailty.variance, frailty.information()
-    here = Part(np.array([v]), np.array([v * information]), True, name="frailty variance")
-    return here, here._replace(values=np.array([v + frailty.slope(weighed) / information]))
+    own = Part(np.array([v]), np.array([v * information]), True, name=FRAILTY)
+    ahead = own._replace(values=np.array([v + frailty.slope(weighed) / information]))
+    return [*here, own], [*image, ahead]
 
 
 def rebuild(u: Floats, like: Process, task: Task) -> Process:
@@ -197,11 +197,7 @@ class Terrain(NamedTuple):
     @classmethod
     def at(cls, point: Point, constraints: Constraints) -> Terrain:
         """What one pass tells of a point."""
-        here = parts_of(point.process, point.expected, constraints)
-        image = targets(point, constraints)
-        spread = spread_part(point)
-        if spread is not None:
-            here, image = [*here, spread[0]], [*image, spread[1]]
+        here, image = ways_of(point, constraints)
         return cls(
             np.concatenate([part.coordinates for part in here]),
             np.concatenate([part.slope(target) for part, target in zip(here, image, strict=True)]),
@@ -275,6 +271,8 @@ def climb(
     return Climb(here, history, False)
 
 
+# Name of the part that is the variance of frailty.
+FRAILTY = "frailty variance"
 # Times that a climb goes on from levels of people that are found anew, at the most.
 LEVEL_ROUNDS = 5
 
@@ -301,29 +299,6 @@ def climb_with_levels(
     found = find_levels(task.sequences.at(run.end.levels), run.end.process).levels
     end = look(task, run.end.process, found)
     return run._replace(end=end) if end.log_lik >= run.end.log_lik else run
-
-
-# Variances of frailty that a climb may start from.
-VARIANCES = (0.03, 0.2, 1.0)
-
-
-def climb_with_frailty(
-    task: Task, run: Climb, frailty: Frailty, max_iter: int, tol: float, accelerate: bool
-) -> Climb:
-    """A climb on from one without frailty; that one, if it is at least as likely as what a variance leads to."""
-    process = run.end.process
-    starts = [frailty] if frailty.fixed else [frailty.begun(v) for v in VARIANCES]
-    start = starts[0]
-    if len(starts) > 1:
-        heights = [task.sequences.under(own).log_likelihood(process) for own in starts]
-        start = starts[int(np.argmax(heights))]
-    found = climb(task, process, max_iter, tol, accelerate, frailty=start)
-    assert found.end.frailty is not None
-    # what is published of people is what is read from a panel
-    end = look(task, found.end.process, frailty=found.end.frailty.begun(found.end.frailty.variance))
-    if not frailty.fixed and run.end.log_lik >= end.log_lik:
-        return run
-    return found._replace(end=end)
 
 
 def most_likely(

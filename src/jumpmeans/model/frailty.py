@@ -27,11 +27,11 @@ from scipy.special import digamma, gammaln, logsumexp, polygamma
 from ..arrays import Floats, Ints, pooled
 
 # Nodes to begin with, and how many more of them are taken where they prove too few.
-NODES, MORE = 20, 1.5
+NODES, MORE = 20, 1.4
 # An integrand smaller than e to minus this, relative to its top, is nothing. Nodes are far enough apart, and reach far
 # enough, if none has a larger chance than `CHANCE`, no step is longer than `STEP`, and the last of them have no larger
 # chance than `EDGE`.
-DEPTH, CHANCE, STEP, EDGE = 24.0, 0.33, 0.35, 1e-9
+DEPTH, CHANCE, STEP, EDGE = 24.0, 0.3, 0.25, 1e-9
 # No node lies further out.
 FARTHEST = 12.0
 # Above this shape ln Γ and ψ are taken by Stirling's series.
