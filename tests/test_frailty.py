@@ -159,7 +159,7 @@ def test_where_all_moves_are_seen_it_is_conjugate(weighted):
     assert model.log_likelihood_ == pytest.approx(first - best.fun, abs=1e-6)
     if not weighted:  # standard errors, that of v included, from the closed form
         sure = model.information(panel)
-        se = [float(sure.standard_error(lambda m: m.rates_[0])), float(sure.standard_error(lambda m: m.frailty_variance_))]
+        se = [float(sure.standard_error(ask)) for ask in (lambda m: m.rates_[0], lambda m: m.frailty_variance_)]
         curved = second_derivatives(minus, best.x)
         expected = np.sqrt(np.diag(np.linalg.inv(curved))) * np.exp(best.x)
         np.testing.assert_allclose(se, expected[[0, 2]], rtol=1e-3)
@@ -168,12 +168,7 @@ def test_where_all_moves_are_seen_it_is_conjugate(weighted):
 def second_derivatives(f, x, h=1e-3):
     k = len(x)
     e = h * np.eye(k)
-    return np.array(
-        [
-            [(f(x + a + b) - f(x + a - b) - f(x - a + b) + f(x - a - b)) / (4 * h * h) for a in e]
-            for b in e
-        ]
-    )
+    return np.array([[(f(x + a + b) - f(x + a - b) - f(x - a + b) + f(x - a - b)) / (4 * h * h) for a in e] for b in e])
 
 
 @pytest.mark.parametrize("accelerate", [True, False])
@@ -229,9 +224,7 @@ def test_the_order_of_sequences_does_not_matter():
     """Caught: multipliers of the first sequences given to those of every block."""
     panel, _ = jm.simulate(ILLNESS, 200, 12, frailty_variance=0.8, random_state=3)
     order = np.random.default_rng(0).permutation(200)
-    one, two = (
-        EM(emission="direct", structure=MOVES, frailty="sequence").fit(p) for p in (panel, panel.select(order))
-    )
+    one, two = (EM(emission="direct", structure=MOVES, frailty="sequence").fit(p) for p in (panel, panel.select(order)))
     assert two.frailty_variance_ == pytest.approx(one.frailty_variance_, rel=1e-6)
     np.testing.assert_allclose(two.frailties_["frailty"], one.frailties_["frailty"].to_numpy()[order], rtol=1e-6)
     assert two.frailties_["id"].tolist() == panel.ids[order].tolist()

@@ -49,7 +49,20 @@ from ..model.levels import Levels
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
-from ..options import Rule, auto, check_options, count, families, flag, instance, is_finite, none, number, seed, state_labels
+from ..options import (
+    Rule,
+    auto,
+    check_options,
+    count,
+    families,
+    flag,
+    instance,
+    is_finite,
+    none,
+    number,
+    seed,
+    state_labels,
+)
 from ..passes import NoPathError
 from ..stored import stored
 from .sureness import Sureness

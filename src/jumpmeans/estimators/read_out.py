@@ -358,7 +358,8 @@ class ReadOut(Pictured, Written, Levelled, Frail):
         frame
             Columns state; shows; mean_dwell (1 / rate, in the unit of the panel: days for dates); time_share and
             visits of the fitted panel, where they are known; offset_sd: spread of the levels of people, where the
-            model has levels; frailty_variance: that of the multipliers of their rates, likewise; next: the states that follow, most probable first;
+            model has levels; frailty_variance: that of what multiplies the rates of people, likewise; next: the states
+            that follow, most probable first;
             note, where there is one: that the process predicts no better than the last value carried forward.
         """
         occupancy = self._occupancy()

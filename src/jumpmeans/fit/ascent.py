@@ -249,7 +249,10 @@ def climb(
     plain = True
     for _ in track(max_iter, "EM"):
         plain = plain or not pairs or not accelerate
-        there = look(task, here.image, here.next_levels, here.next_frailty) if plain else leap(task, here, terrain, pairs)
+        if plain:
+            there: Point | None = look(task, here.image, here.next_levels, here.next_frailty)
+        else:
+            there = leap(task, here, terrain, pairs)
         if there is None:
             pairs.clear()
             plain = True

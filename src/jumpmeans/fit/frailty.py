@@ -11,9 +11,7 @@ from .ascent import Climb, Task, climb, look
 VARIANCES = (0.03, 0.2, 1.0)
 
 
-def climb_with_frailty(
-    task: Task, run: Climb, frailty: Frailty, max_iter: int, tol: float, accelerate: bool
-) -> Climb:
+def climb_with_frailty(task: Task, run: Climb, frailty: Frailty, max_iter: int, tol: float, accelerate: bool) -> Climb:
     """A climb on from one without frailty; that one, if it is at least as likely as what a variance leads to."""
     process = run.end.process
     starts = [frailty] if frailty.fixed else [frailty.begun(v) for v in VARIANCES]

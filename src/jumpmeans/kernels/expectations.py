@@ -260,7 +260,7 @@ def expect_block(
     """Posterior of the rows of a block (OUT), log-likelihoods (OUT), and the expected statistics.
 
     kinds (n,): how each row was seen, a first row at the start of its window as a snapshot.
-    paces (S,): what multiplies all rates of a sequence; what is gathered of it is in its own time, so many times as long.
+    paces (S,): what multiplies all rates of a sequence; times gathered of it are so many times as long.
     Snapshots that say nothing (log-density 0 in every state) are passed over, and get a posterior of 0.
     S (M, M) complex in the eigenbasis, R (M, M) directly: OUT, their sum (once transformed) is Σ R over gaps.
     tables : as `power_tables` makes them; eigen : whether its basis is sound, and that, as in `add_by_eigen`.

@@ -8,7 +8,7 @@ sequences are those of a process with rates w·q, so that the likelihood of a un
 and nothing but L_u at some w need be worked out. If all jumps are seen, L_u is w^n e^{-wH} with n jumps and cumulative
 hazard H, and w given all rows is Gamma(1/v + n, 1/v + H). The integral is taken by the trapezoidal rule in t,
 w = exp(t - e^{-t}): there the integrand falls as fast as e^{-e^{|t|}} on both sides, whatever v and the rows, and the
-rule converges exponentially. Nodes go as far as there is anything to be seen for a unit, and are as close as that needs.
+rule converges exponentially. Nodes go as far as there is anything to be seen of a unit, and are as close as it needs.
 
 EM climbs Z as any mixture: expectations are means over the nodes, each with its posterior chance; those of times count
 by w, so that rates are jumps over Σ w T. Of v, ln a - ψ(a) = E[w - 1 - ln w] at a = 1/v is the step.

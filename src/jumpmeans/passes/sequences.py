@@ -110,14 +110,14 @@ class Sequences:
         return Varying(process) if process.effects is not None else Propagator.of(process, longest)
 
     def smooth(self, process: Process) -> tuple[Floats, Floats]:
-        """Posterior (n, M) of every row, and log-likelihood (S,) of every sequence; with frailty its share of its unit."""
+        """Posterior (n, M) of every row, and log-likelihood (S,) of sequences; with frailty, its share of a unit."""
         if self.frailty is not None:
             frailty, weighed = self.weigh(process)
             ready, paces = self.under(frailty)._propagator(process), frailty.of_sequences
             chances = weighed.chances[frailty.units]
-            posterior = self.held.run(smooth_at, None, ready, paces, chances)[1]
+            found = self.held.run(smooth_at, None, ready, paces, chances)[1]
             each = weighed.log_lik / frailty.pool(np.ones(len(frailty.units)))
-            return np.concatenate(posterior), each[frailty.units]
+            return np.concatenate(found), each[frailty.units]
         posterior, log_lik = zip(*self.held.run(smooth, None, self._propagator(process), *self._told)[1], strict=True)
         return np.concatenate(posterior), np.concatenate(log_lik)
 
