@@ -20,7 +20,7 @@ ITEMS = (
     "idea", "table1", "states", "causes", "curves", "patients", "sensitivity", "search", "scaling", "sleep", "credit",
 )  # fmt: skip
 # Not of the paper, and no part of its page: run by name.
-MORE = ("intervals", "covariates", "levels", "hazards", "starts")
+MORE = ("intervals", "covariates", "levels", "frailty", "hazards", "starts")
 
 
 def main() -> None:

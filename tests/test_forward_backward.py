@@ -40,7 +40,8 @@ def smooth(tau, log_density, pi, Q, offsets=None):
     posterior, log_lik = np.full((n, M), np.nan), np.zeros(len(offsets) - 1)
     longest = float(np.max(np.abs(np.diff(tau, prepend=0.0))))
     where = smooth_block(
-        tau, np.zeros(n, np.int8), offsets, log_density, pi, power_tables(Q, longest), posterior, log_lik
+        tau, np.zeros(n, np.int8), offsets, np.ones(len(offsets) - 1), log_density, pi, power_tables(Q, longest),
+        posterior, log_lik,
     )
     return posterior, log_lik, where.tolist()
 

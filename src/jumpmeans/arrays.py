@@ -63,6 +63,13 @@ def totals(groups: NDArray[np.integer[Any]], weights: Floats, n: int) -> Floats:
     return np.bincount(groups, weights=weights, minlength=n).astype(np.float64)
 
 
+def pooled(x: Floats, units: Ints, shares: Floats, n: int) -> Floats:
+    """Sums over the sequences of each of n units, (S, ...) to (n, ...): `units` (S,), each counts by its share (S,)."""
+    out = np.zeros((n, *x.shape[1:]))
+    np.add.at(out, units, x * shares.reshape(-1, *[1] * (x.ndim - 1)))
+    return out
+
+
 def sum_in_order(parts: list[Any]) -> Any:
     """Sum of the parts, first to last."""
     total = parts[0]

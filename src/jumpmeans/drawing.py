@@ -55,10 +55,13 @@ class Stretches(NamedTuple):
         return replace(process, rates=self.Q.sum(axis=2).max(axis=0), effects=None)
 
 
-def draw_stretches(process: Process, stretches: Stretches, rng: np.random.Generator) -> Trajectories:
+def draw_stretches(
+    process: Process, stretches: Stretches, paces: Floats, rng: np.random.Generator
+) -> Trajectories:  # fmt: skip
     """One path for each sequence from time 0 on, all advanced together, from jump or end of a stretch to the next.
 
     A state is left once the rates that it went through, times the time under each, exceed an exponential number.
+    paces (S,): what multiplies all rates of a sequence.
     """
     offsets, ends, place, Q = stretches
     S, rates, chain = len(offsets) - 1, Q.sum(axis=2), np.cumsum(Q, axis=2)
@@ -68,7 +71,7 @@ def draw_stretches(process: Process, stretches: Stretches, rng: np.random.Genera
     alive = np.arange(S)
     sequences, states, starts = [alive], [state.copy()], [now.copy()]
     while len(alive):
-        own = rates[place[stretch[alive]], state[alive]]
+        own = rates[place[stretch[alive]], state[alive]] * paces[alive]
         over = own * (ends[stretch[alive]] - now[alive])
         stays = over <= left[alive]
         through = alive[stays]

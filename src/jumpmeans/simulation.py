@@ -23,7 +23,8 @@ MOST_JUMPS, MOST_JUMPS_EACH = 5e8, 1e6
 
 def simulate(
     process: Process, n_sequences: int = 500, n_observations: int = 20, *, gaps: Any = "exponential",
-    mean_gap: float = 1.0, exact: Any = None, covariates: Any = None, offsets: Any = 0.0, random_state: Any = 0,
+    mean_gap: float = 1.0, exact: Any = None, covariates: Any = None, offsets: Any = 0.0, frailty_variance: float = 0.0,
+    random_state: Any = 0,
 ) -> tuple[Panel, Trajectories]:  # fmt: skip
     """Draw trajectories of a process and look at them at irregular times.
 
@@ -44,6 +45,9 @@ def simulate(
     offsets : float or list of float
         Standard deviation, in each column, of what is added to all readings of a sequence (to their logarithms where
         the emission is lognormal): people who differ in level.
+    frailty_variance : float
+        Variance of what multiplies all rates of a sequence, a gamma variable of mean 1: people who differ in how fast
+        they move.
     covariates : {name: values}, frame or function, optional
         What the rates of a process with effects depend on: of each covariate a number or label for all, one for each
         sequence (S,), or one for each look (S, L), which holds until the next; or a frame with a row for each sequence;
@@ -85,13 +89,14 @@ def simulate(
     timed = _timed_states(exact, process)
     told: dict[str, Any] = {}
     known = read_given(covariates, times)
+    paces = _draw_paces(frailty_variance, S, rng)
     if process.effects is None:
-        _check_jumps(process, times[:, -1])
-        truth = _draw_paths(process, times[:, -1], rng)
+        _check_jumps(process, times[:, -1] * paces)
+        truth = _draw_paths(process, times[:, -1], paces, rng)
     else:
         stretches = Stretches.of(process, times, known)
-        _check_jumps(stretches.fastest(process), times[:, -1])
-        truth = draw_stretches(process, stretches, rng)
+        _check_jumps(stretches.fastest(process), times[:, -1] * paces)
+        truth = draw_stretches(process, stretches, paces, rng)
     ids, rows = np.repeat(np.arange(S), L), times.ravel()
     looks = np.arange(S * L)
     if timed.any():
@@ -120,6 +125,12 @@ def simulate(
     values = process.emission.named(drawn)
     table = values[0] if len(values) == 1 else np.column_stack([v.astype(object) for v in values])
     return Panel.from_arrays(rows, table, ids, **told), truth
+
+
+def _draw_paces(variance: float, S: int, rng: np.random.Generator) -> Floats:
+    """(S,) what multiplies all rates of each sequence."""
+    price().check("frailty_variance", variance)
+    return rng.gamma(1.0 / variance, variance, S) if variance > 0 else np.ones(S)
 
 
 def _level_spreads(offsets: Any, process: Process) -> Floats:
@@ -225,8 +236,8 @@ def _expected_jumps(process: Process, time: float) -> float:
     return jumps if 0 <= jumps < np.inf else np.inf
 
 
-def _draw_paths(process: Process, ends: Floats, rng: np.random.Generator) -> Trajectories:
-    """One path for each window [0, end], all sequences advanced together, jump by jump."""
+def _draw_paths(process: Process, ends: Floats, paces: Floats, rng: np.random.Generator) -> Trajectories:
+    """One path for each window [0, end], all sequences advanced together, jump by jump, rates times `paces` (S,)."""
     S = len(ends)
     chain = np.cumsum(process.transition_probs, axis=1)
     start = np.cumsum(process.initial_probs)
@@ -235,7 +246,7 @@ def _draw_paths(process: Process, ends: Floats, rng: np.random.Generator) -> Tra
     alive = np.arange(S)
     sequences, states, starts = [alive], [state], [now]
     while len(alive):
-        rates = process.rates[state]
+        rates = process.rates[state] * paces[alive]
         with np.errstate(divide="ignore"):
             now = now + np.where(rates > 0, rng.standard_exponential(len(alive)) / rates, np.inf)
         inside = now < ends[alive]

@@ -17,6 +17,7 @@ from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines.scanned import ScannedPanel
 from ..estimators.explained import explained
+from ..estimators.frail import Frailties
 from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_fitted
 from ..estimators.people import People
@@ -24,8 +25,9 @@ from ..estimators.ratios import hazard_ratios, require_effects
 from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, hold
 from ..fit.advice import warn_of_looks
 from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
+from ..fit.frailty import climb_with_frailty
 from ..fit.information import observed_information
-from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, level_starts, refuse_scanned
+from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, level_starts, refuse_scanned, units_of
 from ..fit.setup import (
     Data,
     are_distinct,
@@ -42,11 +44,25 @@ from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.dependence import Laid, depend, lay_out
 from ..model.effects import Effects
+from ..model.frailty import MOST_VARIANCE, Frailty
 from ..model.levels import Levels
 from ..model.process import Process
 from ..model.structure import Structure
 from ..model.updates import uniform_rows
-from ..options import Rule, auto, check_options, count, families, flag, instance, none, number, seed, state_labels
+from ..options import (
+    Rule,
+    auto,
+    check_options,
+    count,
+    families,
+    flag,
+    instance,
+    is_finite,
+    none,
+    number,
+    seed,
+    state_labels,
+)
 from ..passes import NoPathError
 from ..stored import stored
 from .sureness import Sureness
@@ -54,6 +70,9 @@ from .sureness import Sureness
 WHY = "the allowed moves"
 # Of what a sample says of the emission, so much is given to all states alike before other rows are looked at.
 DOUBT = 1e-3
+FRAILTY_VARIANCE = auto | Rule(
+    f"a number from 0 to {MOST_VARIANCE:g}", lambda value: is_finite(value) and 0 <= value <= MOST_VARIANCE
+)
 
 
 @stored
@@ -96,6 +115,11 @@ class EM(ReadOut):
         person.
     offset_sd : float, list of float or "auto"
         τ, standard deviation of the offsets of each column; auto: estimated.
+    frailty : "sequence", "group" or None
+        Whether people differ in how fast they move: all rates of each sequence, or of each of `panel.groups`, are
+        multiplied by a gamma variable of mean 1. The likelihood is integrated over it by quadrature. Not with offsets.
+    frailty_variance : float or "auto"
+        v, variance of these multipliers; auto: estimated, 0 included.
 
     Attributes
     ----------
@@ -108,7 +132,10 @@ class EM(ReadOut):
     log_likelihood_ : float
         Of the panel under `process_`, the first state's probability included; sequences count by their weights.
     history_ : History
-        Log-likelihood after each step of the best start, with its wall and CPU times; never falls.
+        Log-likelihood after each step of the best start, with its wall and CPU times; never falls. With frailty, of
+        the steps from the best fit without.
+    frailties_, frailty_variance_ : frame, float
+        Posterior mean and standard deviation of the multiplier of each person, and v.
     n_iter_, converged_ : int, bool
 
     Notes
@@ -154,6 +181,8 @@ class EM(ReadOut):
         "random_state": seed,
         "offsets": OFFSETS,
         "offset_sd": OFFSET_SD,
+        "frailty": OFFSETS,
+        "frailty_variance": FRAILTY_VARIANCE,
     }
 
     def __init__(
@@ -172,6 +201,8 @@ class EM(ReadOut):
         random_state: Any = 0,
         offsets: str | None = None,
         offset_sd: float | Sequence[float] | str = "auto",
+        frailty: str | None = None,
+        frailty_variance: float | str = "auto",
     ) -> None:
         self.n_states = n_states
         self.emission = emission
@@ -186,6 +217,8 @@ class EM(ReadOut):
         self.random_state = random_state
         self.offsets = offsets
         self.offset_sd = offset_sd
+        self.frailty = frailty
+        self.frailty_variance = frailty_variance
 
     def fit(self, panel: Any, y: None = None) -> Self:
         """Fit to a panel, or to a frame with columns id, time and value."""
@@ -199,6 +232,13 @@ class EM(ReadOut):
         constraints, blank = constrain(self.structure, labels, blank, panel, depends=True)
         warn_of_looks(panel, blank, labels, constraints.moves)
         refuse_scanned(panel, self.offsets)
+        refuse_scanned(panel, self.frailty, "frailty")
+        if self.frailty is not None and self.offsets is not None:
+            raise ValueError(
+                f"offsets must be None with frailty={self.frailty!r}, got {self.offsets!r}; people may differ in level "
+                "or in rates."
+            )
+        units = None if self.frailty is None else units_of(measured_panel(panel), self.frailty, "frailty")
         measured = measured_panel(panel)
         if isinstance(panel, ScannedPanel):
             panel.refuse_dependence(self.structure)
@@ -228,8 +268,12 @@ class EM(ReadOut):
             starts = [] if run else self._starts(here, blank, constraints, labels, effects)
         with explained(laid.panel, WHY):
             run = run or self._best_climb(task, starts)
+            if units is not None and self.frailty_variance != 0:
+                given_v = None if self.frailty_variance == "auto" else float(self.frailty_variance)
+                law = Frailty.of(*units, 1.0 if given_v is None else given_v, fixed=given_v is not None)
+                run = climb_with_frailty(task, run, law, self.max_iter, self.tol, self.accelerate)
         with all_at_once(self) as new:
-            new._publish(panel, run, labels, task.shortest_gap, laid.z)
+            new._publish(panel, run, labels, task, laid.z)
         return self
 
     def _starts(
@@ -265,10 +309,12 @@ class EM(ReadOut):
         ]
         return max(climbs, key=lambda run: run.end.log_lik)
 
-    def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], shortest: float, z: Floats | None) -> None:
+    def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], task: Task, z: Floats | None) -> None:
         process, expected = run.end.process, run.end.expected
         time, jumps = np.diag(expected.integrals), process.rate_matrix * expected.integrals
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
+        if run.end.frailty is not None:
+            time = task.sequences.under(run.end.frailty).time_in_states(process)
         if self.structure is None and self.states is None and panel.known is None:
             order = process.emission.stable_order(time)
             process, time, visits = process.take(order), time[order], visits[order]
@@ -276,15 +322,19 @@ class EM(ReadOut):
                 process = replace(process, states=labels)
         self.process_, self.states_ = process, process.states
         self.__dict__.pop("_seen_", None), self.__dict__.pop("_people_", None)
+        self.__dict__.pop("_frailties_", None)
         if run.end.levels is not None and self.offsets is not None and isinstance(panel, Panel):
             self._people_ = People.of(panel, run.end.levels, self.offsets)
+        if self.frailty is not None and isinstance(panel, Panel):
+            free = self.frailty_variance == "auto"
+            self._frailties_ = Frailties.of(panel, self.frailty, expected.people, free)
         if not isinstance(panel, ScannedPanel):
             self._seen_ = panel
         self._occupancy_ = Occupancy.of(panel, time, visits)
         self._last_value_ = check_fitted(self, measured_panel(panel)) if isinstance(panel, ScannedPanel) else None
         self.log_likelihood_, self.history_ = run.end.log_lik, run.history
         self.n_iter_, self.converged_ = len(run.history), run.converged
-        if warn_if_endless(process, shortest) or warn_if_unbounded(process, z):
+        if warn_if_endless(process, task.shortest_gap) or warn_if_unbounded(process, z):
             self.converged_ = False
         elif not run.converged:
             warnings.warn(
@@ -309,7 +359,8 @@ class EM(ReadOut):
 
         Notes
         -----
-        All that is estimated is part of the information: rates, first states and emission. It takes two passes over the
+        All that is estimated is part of the information: rates, first states, emission and the variance of frailty
+        (``.interval(lambda m: m.frailty_variance_)``). It takes two passes over the
         data for each parameter. A parameter at the edge of its range (a rate of 0) is taken as known, and a warning
         names it.
 
@@ -331,7 +382,7 @@ class EM(ReadOut):
         laid = lay_out(process.effects, panel)
         task = self._task(laid, constraints, emission, panel, process.states)
         with explained(laid.panel, "the fitted process"):
-            found = observed_information(task, replace(process, emission=emission))
+            found = observed_information(task, replace(process, emission=emission), self._law(panel))
         return Sureness(self, found)
 
     def hazard_ratios(
@@ -372,6 +423,13 @@ class EM(ReadOut):
 
         found, se = sure.interval(coefs, level, scale="plain"), sure.standard_error(coefs)
         return hazard_ratios(process, found, se, per, backend or self._occupancy_.backend)
+
+    def _law(self, panel: Panel) -> Frailty | None:
+        """The law of frailty that was found, for the people of a panel; None where there is none."""
+        own = vars(self).get("_frailties_")
+        if own is None or own.variance == 0:
+            return None
+        return Frailty.of(*units_of(panel, own.by, "frailty"), own.variance, fixed=not own.free)
 
     def _task(self, laid: Laid, constraints: Constraints, blank: Record, panel: Panel, labels: NDArray[Any]) -> Task:
         """The likelihood of a panel as its rates are to be seen; `panel` tells of the noise of its readings."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,9 @@ class Sureness:
         def at(step: Floats) -> Floats:
             model = copy(self.model)
             model.process_ = self._chart.process_at(step)
+            frailty = self._chart.frailty_at(step)
+            if frailty is not None:
+                model._frailties_ = replace(model._frailties_, variance=frailty.variance)
             return numbers(ask(model))
 
         steps, slopes = self._steps(), []

@@ -123,7 +123,8 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         A sequence is under observation from its first observed state to the end of its window. The state that it is
         counted in is the last one observed. For hidden states it is the most probable one of a row given all rows: a
         check of how long states last, not of what they are. Where rates depend on covariates, what is expected is the
-        mean over the sequences of the panel, each with its own; after its last row they stay what they are there.
+        mean over the sequences of the panel, each with its own; after its last row they stay what they are there. With
+        frailty it is the mean over what multiplies the rates of people.
         """
         self._fitted()
         return outlook.prevalence(self, self._panel(panel), times, initial, carry)
@@ -162,8 +163,11 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_parameters_(self) -> int:
-        """Free parameters: rates (shared ones once, known ones not at all), π if it is estimated, the emission's."""
-        return (getattr(self, "structure", None) or Structure()).n_free(self._fitted())
+        """Free parameters: rates (shared ones once, known ones not at all), π if it is estimated, the emission's.
+
+        The variance of frailty is one more.
+        """
+        return self._n_counted("estimated")
 
     def aic(self, panel: Any, first: str = "estimated") -> float:
         """Akaike's criterion, 2 k - 2 log L; the less the better.
@@ -261,6 +265,16 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         """(n,) or (n, D): the observation to expect at every row, in panel order."""
         raise NotImplementedError
 
+    @property
+    def _n_frailty(self) -> int:
+        """Parameters of the frailty that are free."""
+        return 0
+
+    @property
+    def _is_frail(self) -> bool:
+        """Whether people differ in how fast they move."""
+        return False
+
     def _unit(self, given: str | None, plural: bool = True) -> str | None:
         unit = self._time_unit() if given is None else given
         return unit if plural or unit != "days" else "day"
@@ -271,7 +285,7 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         process, structure = self._fitted(), getattr(self, "structure", None) or Structure()
         if first == "given":
             structure = replace(structure, initial="given")
-        return structure.n_free(process)
+        return structure.n_free(process) + self._n_frailty
 
 
 def rows_seen(panel: Panel) -> float:

@@ -191,7 +191,7 @@ def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carr
     counts = _observed(panel, codes, known, since, windows, carry & (process.rates == 0), t)
     n = counts.sum(axis=1)
     pi = _start(process.initial_probs, initial, lambda: _first_counts(panel, codes, known, since, M))
-    if process.effects is None:
+    if process.effects is None and not model._is_frail:
         expected = pi @ transition_matrices(process.rate_matrix, t)
     else:
         expected = _mean_over_sequences(model, panel, pi, t)
@@ -207,7 +207,10 @@ def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carr
 
 
 def _mean_over_sequences(model: ModelAnswers, panel: Panel, pi: Floats, t: Floats) -> Floats:
-    """(K, M) mean over the sequences, by weight, of what the process expects of each with its own covariates."""
+    """(K, M) mean over the sequences, by weight, of what the process expects of each with its own covariates.
+
+    Where people differ in how fast they move, over these, too.
+    """
     blank = replace(panel.blank(np.arange(panel.n_observations)), ids=np.arange(panel.n_sequences))
     sequence = np.repeat(np.arange(panel.n_sequences), len(t))
     wide, index = blank.insert_times(sequence, (panel.start_times[:, None] + t).ravel())

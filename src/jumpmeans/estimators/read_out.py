@@ -22,17 +22,19 @@ from ..engines import get_engine
 from ..engines.scanned import ScannedPanel
 from ..errors import PanelError
 from ..fit import setup
-from ..fit.levels import find_levels, units_at_zero
+from ..fit.levels import find_levels, units_at_zero, units_of
 from ..fit.publish import publish_trajectories
 from ..history import History
 from ..memory import of_a_fit, require_room
 from ..model.dependence import Laid, lay_out
+from ..model.frailty import Frailty
 from ..model.process import Process
 from ..options import Rule, choice
 from ..passes import Dwells, Sequences
 from ..stored import stored
 from ..stored.kinds import require, require_floats, require_types
 from .explained import explained
+from .frail import Frail, Frailties
 from .people import Levelled, People
 from .pictures import Pictured
 from .ratios import coefficients
@@ -103,7 +105,7 @@ class Occupancy(NamedTuple):
         return cls(time, visits.astype(np.float64), unit, panel.frame_backend)
 
 
-class ReadOut(Pictured, Written, Levelled):
+class ReadOut(Pictured, Written, Levelled, Frail):
     """Read-outs of one fitted process; subclasses set process_ and states_, and know what a row's state is."""
 
     # what a trajectory may be asked to be best by
@@ -168,7 +170,7 @@ class ReadOut(Pictured, Written, Levelled):
         require("process_" in vars(self), "a model must be fitted")
         types: dict[str, type] = {
             "process_": Process, "trajectories_": Trajectories, "history_": History, "_occupancy_": Occupancy,
-            "states_": np.ndarray, "_people_": People,
+            "states_": np.ndarray, "_people_": People, "_frailties_": Frailties,
         }  # fmt: skip
         require_types(self, types)
         M = len(self.process_.rates)
@@ -247,6 +249,9 @@ class ReadOut(Pictured, Written, Levelled):
         if people is not None:
             with explained(laid.panel, "the fitted process"):
                 sequences = find_levels(sequences.at(units_at_zero(panel, people.by, people.sds)), process)
+        if self._is_frail:
+            frail = self._frailties_
+            sequences = sequences.under(Frailty.of(*units_of(panel, frail.by, "frailty"), frail.variance))
         return laid, sequences
 
     def _sequences(self, panel: Panel) -> Sequences:
@@ -375,7 +380,8 @@ class ReadOut(Pictured, Written, Levelled):
         frame
             Columns state; shows; mean_dwell (1 / rate, in the unit of the panel: days for dates); time_share and
             visits of the fitted panel, where they are known; offset_sd: spread of the levels of people, where the
-            model has levels; next: the states that follow, most probable first;
+            model has levels; frailty_variance: that of what multiplies the rates of people, likewise; next: the states
+            that follow, most probable first;
             note, where there is one: that the process predicts no better than the last value carried forward.
         """
         occupancy = self._occupancy()
@@ -397,6 +403,9 @@ class ReadOut(Pictured, Written, Levelled):
             for d in np.flatnonzero(people.sds > 0).tolist():
                 name = "offset_sd" if len(people.columns) == 1 else f"offset_sd_{people.columns[d]}"
                 columns[name] = np.full(len(process.rates), people.sds[d])
+        frail = vars(self).get("_frailties_")
+        if frail is not None:
+            columns["frailty_variance"] = np.full(len(process.rates), frail.variance)
         columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
         check = self._last_value()
         if check is not None and not check.better:

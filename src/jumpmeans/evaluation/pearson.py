@@ -13,6 +13,7 @@ from ..arrays import Bools, Floats, Ints, totals
 from ..data.frames import make_frame
 from ..data.panel import Panel
 from ..errors import PanelError
+from ..estimators.frail import require_alike
 from ..estimators.read_out import ReadOut, as_panel
 from ..model.passage import transition_matrices
 from ..model.process import Process
@@ -122,6 +123,7 @@ def pearson_test(
             "rates must be the same for all sequences to be tested by moves and gaps, got a model whose rates depend "
             "on covariates; compare it with others by likelihood_ratio or aic."
         )
+    require_alike(model, "a test by moves and gaps", "compare it with others by likelihood_ratio or aic")
     panel = as_panel(panel)
     moves = _moves(process, panel)
     M = len(process.rates)

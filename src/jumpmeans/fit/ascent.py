@@ -22,6 +22,7 @@ from ..emissions import Record
 from ..emissions.parts import Part
 from ..history import History
 from ..model.constraints import Constraints, split
+from ..model.frailty import Frailty
 from ..model.levels import Levels
 from ..model.process import Process
 from ..model.updates import transition_rows
@@ -67,7 +68,7 @@ class Point(NamedTuple):
     """A process, its log-likelihood, the expected statistics under it, and where one EM step takes it.
 
     Where people have levels, log_lik is the bound F of `model.levels`, and a step takes these from `levels` to
-    `next_levels`.
+    `next_levels`; where their rates differ, from `frailty` to `next_frailty`.
     """
 
     process: Process
@@ -76,6 +77,8 @@ class Point(NamedTuple):
     image: Process
     levels: Levels | None = None
     next_levels: Levels | None = None
+    frailty: Frailty | None = None
+    next_frailty: Frailty | None = None
 
 
 class Climb(NamedTuple):
@@ -86,17 +89,24 @@ class Climb(NamedTuple):
     converged: bool
 
 
-def look(task: Task, process: Process, levels: Levels | None = None) -> Point:
+def look(
+    task: Task, process: Process, levels: Levels | None = None, frailty: Frailty | None = None
+) -> Point:  # fmt: skip
     """One pass over the data."""
-    expected = task.sequences.at(levels).expect(process)
-    weights = task.sequences.weights
-    log_lik = float(weights @ expected.log_lik) if levels is None else levels.bound(expected.log_lik)
+    expected = task.sequences.at(levels).under(frailty).expect(process)
+    weights, next_frailty = task.sequences.weights, None
+    if expected.people is not None:
+        frailty, weighed = expected.people
+        log_lik = frailty.total(weighed)
+        next_frailty = frailty.stepped(weighed).zoomed(weighed)
+    else:
+        log_lik = float(weights @ expected.log_lik) if levels is None else levels.bound(expected.log_lik)
     next_levels, expected = step_levels(levels, expected, process)
     # a floor that moved with the fit could lower the likelihood
     image = maximise(process, expected, task.constraints, floors=task.floors)
     # a first state that is given has no term: π is uniform, which is taken out again
     given = float(weights.sum() * np.log(len(process.rates))) if task.constraints.given else 0.0
-    return Point(process, log_lik + given, expected, image, levels, next_levels)
+    return Point(process, log_lik + given, expected, image, levels, next_levels, frailty, next_frailty)
 
 
 def parts_of(process: Process, expected: Expected, constraints: Constraints) -> list[Part]:
@@ -145,6 +155,18 @@ def targets(point: Point, constraints: Constraints) -> list[Part]:
     return [parts[0]._replace(values=free), parts[1]._replace(values=beta), *parts[2:]]
 
 
+def ways_of(point: Point, constraints: Constraints) -> tuple[list[Part], list[Part]]:
+    """All that a leap moves, and where each part of it goes by itself; the variance of frailty comes last."""
+    here, image = parts_of(point.process, point.expected, constraints), targets(point, constraints)
+    if point.expected.people is None or point.expected.people[0].fixed:
+        return here, image
+    frailty, weighed = point.expected.people
+    v, information = frailty.variance, frailty.information()
+    own = Part(np.array([v]), np.array([v * information]), True, name=FRAILTY)
+    ahead = own._replace(values=np.array([v + frailty.slope(weighed) / information]))
+    return [*here, own], [*image, ahead]
+
+
 def rebuild(u: Floats, like: Process, task: Task) -> Process:
     """The process at coordinates u; what they leave out is taken from another one."""
     taken = 0
@@ -175,8 +197,7 @@ class Terrain(NamedTuple):
     @classmethod
     def at(cls, point: Point, constraints: Constraints) -> Terrain:
         """What one pass tells of a point."""
-        here = parts_of(point.process, point.expected, constraints)
-        image = targets(point, constraints)
+        here, image = ways_of(point, constraints)
         return cls(
             np.concatenate([part.coordinates for part in here]),
             np.concatenate([part.slope(target) for part, target in zip(here, image, strict=True)]),
@@ -206,8 +227,11 @@ def leap(task: Task, here: Point, terrain: Terrain, pairs: list[tuple[Floats, Fl
         u = terrain.u + direction(terrain, pairs)
         if not (np.isfinite(u).all() and np.isfinite(u**2).all()):
             return None
+    frailty = here.next_frailty
+    if frailty is not None and not frailty.fixed:
+        frailty = frailty.with_variance(float(u[-1] ** 2))
     try:
-        there = look(task, rebuild(u, here.image, task), here.next_levels)
+        there = look(task, rebuild(u, here.image, task), here.next_levels, frailty)
     except NoPathError:
         return None
     return there if there.log_lik >= here.log_lik else None
@@ -215,17 +239,20 @@ def leap(task: Task, here: Point, terrain: Terrain, pairs: list[tuple[Floats, Fl
 
 def climb(
     task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True, levels: Levels | None = None,
-    history: History | None = None,
+    history: History | None = None, frailty: Frailty | None = None,
 ) -> Climb:  # fmt: skip
     """Steps until an EM step raises the likelihood by no more than a share `tol`, or a rate runs away."""
     history = History() if history is None else history
-    here = look(task, start, levels)
+    here = look(task, start, levels, frailty)
     terrain = Terrain.at(here, task.constraints)
     pairs: list[tuple[Floats, Floats]] = []
     plain = True
     for _ in track(max_iter, "EM"):
         plain = plain or not pairs or not accelerate
-        there = look(task, here.image, here.next_levels) if plain else leap(task, here, terrain, pairs)
+        if plain:
+            there: Point | None = look(task, here.image, here.next_levels, here.next_frailty)
+        else:
+            there = leap(task, here, terrain, pairs)
         if there is None:
             pairs.clear()
             plain = True
@@ -247,6 +274,8 @@ def climb(
     return Climb(here, history, False)
 
 
+# Name of the part that is the variance of frailty.
+FRAILTY = "frailty variance"
 # Times that a climb goes on from levels of people that are found anew, at the most.
 LEVEL_ROUNDS = 5
 

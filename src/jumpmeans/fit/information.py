@@ -16,8 +16,9 @@ from ..arrays import AnyArray, Bools, Floats
 from ..emissions.parts import Part
 from ..model.constraints import Constraints
 from ..model.effects import Effects
+from ..model.frailty import Frailty
 from ..model.process import Process
-from .ascent import Point, Task, look, parts_of, rebuild, targets, times
+from .ascent import FRAILTY, Point, Task, look, parts_of, rebuild, times, ways_of
 
 # Steps of the differences: of logarithms, and of other numbers in units of their own standard error.
 LOG_STEP, STEP = 1e-4, 1e-2
@@ -43,39 +44,53 @@ class Information(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Coordinates around a process: all values (n,), which of them move as logarithms, and which are free (k of n)."""
+    """Coordinates around a process: all values (n,), which of them move as logarithms, and which are free (k of n).
+
+    frailty : where there is any; its variance is the last of the values, unless it is given.
+    """
 
     task: Task
     process: Process
     values: Floats
     logs: Bools
     free: Bools
+    frailty: Frailty | None = None
+
+    def _values_at(self, step: Floats) -> Floats:
+        """(n,) values at a step (k,) from the centre."""
+        moved = np.zeros(len(self.values))
+        moved[self.free] = step
+        return np.where(self.logs, self.values * np.exp(moved), self.values + moved)
 
     def process_at(self, step: Floats) -> Process:
         """The process at a step (k,) from the centre."""
-        moved = np.zeros(len(self.values))
-        moved[self.free] = step
-        values = np.where(self.logs, self.values * np.exp(moved), self.values + moved)
+        values = self._values_at(step)
         u = np.where(self.logs, np.sqrt(np.where(self.logs, values, 0.0)), values)
         return rebuild(u, self.process, self.task)
 
-    def slope_at(self, process: Process) -> Floats:
-        """(k,) gradient of the log-likelihood at another process."""
-        return _ways(look(self.task, process), self.task.constraints)[self.free]
+    def frailty_at(self, step: Floats) -> Frailty | None:
+        """The frailty there."""
+        if self.frailty is None or self.frailty.fixed:
+            return self.frailty
+        return self.frailty.with_variance(float(self._values_at(step)[-1]))
+
+    def slope_at(self, step: Floats) -> Floats:
+        """(k,) gradient of the log-likelihood there."""
+        point = look(self.task, self.process_at(step), frailty=self.frailty_at(step))
+        return _ways(point, self.task.constraints)[self.free]
 
 
 def _ways(point: Point, constraints: Constraints) -> Floats:
     """(n,) gradient in the logarithm of each value, or in the value itself where it moves as it is."""
-    here = parts_of(point.process, point.expected, constraints)
-    image = targets(point, constraints)
+    here, image = ways_of(point, constraints)
     return np.concatenate([np.ravel(a.weights * (b.values - a.values)) for a, b in zip(here, image, strict=True)])
 
 
-def observed_information(task: Task, process: Process) -> Information:
+def observed_information(task: Task, process: Process, frailty: Frailty | None = None) -> Information:
     """Observed information of a process, which must be near the maximum of the likelihood."""
-    point = look(task, process)
+    point = look(task, process, frailty=frailty)
     _refuse_rough(process, point)
-    parts = parts_of(process, point.expected, task.constraints)
+    parts = ways_of(point, task.constraints)[0]
     names = _names(process, task.constraints, parts)
     values = np.concatenate([np.ravel(part.values) for part in parts])
     weights = np.concatenate([np.ravel(part.weights) for part in parts])
@@ -84,7 +99,7 @@ def observed_information(task: Task, process: Process) -> Information:
     known = np.concatenate([_known(part) for part in parts])
     seen &= (weights > 0) & ~known
     free = seen & ~np.concatenate([_references(part) for part in parts])
-    chart = Chart(task, process, values, logs, free)
+    chart = Chart(task, process, values, logs, free, point.frailty)
     floored = _at_floor(chart, parts, point)
     seen, free = seen & ~floored, free & ~floored
     chart = chart._replace(free=free)
@@ -94,7 +109,7 @@ def observed_information(task: Task, process: Process) -> Information:
     for i in range(k):
         step = np.zeros(k)
         step[i] = steps[i]
-        there, back = (chart.slope_at(chart.process_at(sign * step)) for sign in (1.0, -1.0))
+        there, back = (chart.slope_at(sign * step) for sign in (1.0, -1.0))
         matrix[:, i] = (back - there) / (2.0 * steps[i])
     R = point.expected.integrals
     pull = np.where(task.constraints.moves, R - times(process, point.expected), 0.0)
@@ -128,6 +143,7 @@ def _at_floor(chart: Chart, parts: list[Part], point: Point) -> Bools:
     """Entries that cannot go lower: spreads at the least that they may have."""
     lower = chart.process_at(np.where(chart.logs, -LOG_STEP, 0.0)[chart.free])
     moved = parts_of(lower, point.expected, chart.task.constraints)
+    moved += [part._replace(values=0.0 * part.values) for part in parts[len(moved) :]]  # a variance has none
     stuck = [
         np.ravel(b.values > a.values * np.exp(-0.5 * LOG_STEP)) & (a.root and a.whole is None)
         for a, b in zip(parts, moved, strict=True)
@@ -162,6 +178,9 @@ def _names(process: Process, constraints: Constraints, parts: list[Part]) -> lis
     for part in parts[1:]:
         if process.effects is not None and part.name == "effect":
             names += effect_names(process.effects, process.states)
+            continue
+        if part.name == FRAILTY:
+            names.append(part.name)
             continue
         for place in np.ndindex(part.values.shape):
             state = place[-1] if part.whole == 0 else place[0]

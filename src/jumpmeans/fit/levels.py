@@ -46,11 +46,11 @@ SPREAD_STEPS, SPREAD_CHANGE = 200, 1e-4
 TRIAL_STEPS, MOST_STEPS, SMALL_STEP = 4, 100, 1e-7
 
 
-def refuse_scanned(panel: Any, offsets: str | None) -> None:
-    """Levels need all people in one place."""
-    if offsets is not None and isinstance(panel, ScannedPanel):
+def refuse_scanned(panel: Any, by: str | None, option: str = "offsets") -> None:
+    """What differs between people needs all of them in one place."""
+    if by is not None and isinstance(panel, ScannedPanel):
         raise ValueError(
-            f"offsets must be None for a panel that is scanned in parts, got {offsets!r}; fit a panel in memory, or "
+            f"{option} must be None for a panel that is scanned in parts, got {by!r}; fit a panel in memory, or "
             "leave them out."
         )
 
@@ -73,7 +73,7 @@ def begin_levels(panel: Panel, x: Floats, blank: Record, offsets: str | None, of
             f"offsets must be None for columns of {[column.name for column in blank.columns]}, got {offsets!r}: only "
             "'gaussian' and 'lognormal' columns have offsets."
         )
-    units, shares, weights = _units(panel, offsets)
+    units, shares, weights = units_of(panel, offsets)
     means, sds = np.zeros((len(weights), D)), np.zeros(D)
     noises = blank.noises(x, panel)
     fixed = all(sd != "auto" for sd in given)
@@ -98,14 +98,14 @@ def begin_levels(panel: Panel, x: Floats, blank: Record, offsets: str | None, of
     return levels
 
 
-def _units(panel: Panel, offsets: str) -> tuple[Ints, Floats, Floats]:
+def units_of(panel: Panel, by: str, option: str = "offsets") -> tuple[Ints, Floats, Floats]:
     """Unit of each sequence, how often it counts within its unit, and how often units count."""
-    if offsets == "sequence":
+    if by == "sequence":
         S = panel.n_sequences
         return np.arange(S), np.ones(S), panel.weights
     if panel.groups is None:
         raise PanelError(
-            "offsets='group' needs a panel with groups, got none; name them: Panel.from_frame(..., group='patient')."
+            f"{option}='group' needs a panel with groups, got none; name them: Panel.from_frame(..., group='patient')."
         )
     units = np.unique(panel.groups, return_inverse=True)[1]
     return units.astype(np.int64), panel.weights, np.ones(int(units.max()) + 1)
@@ -113,7 +113,7 @@ def _units(panel: Panel, offsets: str) -> tuple[Ints, Floats, Floats]:
 
 def units_at_zero(panel: Panel, offsets: str, sds: Floats) -> Levels:
     """The units of a panel before anything is known of them; sds (D,) of their offsets."""
-    units, shares, weights = _units(panel, offsets)
+    units, shares, weights = units_of(panel, offsets)
     means = np.zeros((len(weights), len(sds)))
     return Levels(units, shares, weights, means, means, sds, np.zeros_like(sds), True).with_prior_variances()
 

@@ -193,17 +193,17 @@ def add_by_digits(a, b, t, weight, rate, B, table, C, D, R, left, back, work):
 
 
 @njit(**LEAF)
-def add_landing(a, b, t, weight, kind, lam, rate, B, table, R, before, work):
+def add_landing(a, b, t, pace, weight, kind, lam, rate, B, table, R, before, work):
     """Add the jump at a pinned row, t after probabilities a, to R (M, M), OUT; b (M,) IN, OUT: taken to just before it.
 
-    before (M,): scratch.
+    t and R are in the sequence's own time, in which a jump is `pace` times less dense; before (M,): scratch.
     """
     arrive(a, t, np.int8(HELD if is_barred(kind) else SNAPSHOT), lam, rate, B, table, before, work)
     for r in range(a.shape[0]):
         for s in range(a.shape[0]):
             if s != r:
-                R[r, s] += weight * before[r] * b[s]
-    land(b, kind, rate, B, 1, work)
+                R[r, s] += weight * pace * before[r] * b[s]
+    land(b, kind, rate * pace, B, 1, work)
 
 
 def integrate_digits(rate, B, table, C, D, R):
@@ -253,13 +253,14 @@ def informative_rows(tau, kinds, end, log_density, cover, rows):
 
 
 def expect_block(
-    tau: Floats, kinds: NDArray[np.int8], offsets: Ints, ends: Floats, weights: Floats, log_density: Floats, pi: Floats,
-    tables: tuple[Any, ...], eigen: tuple[Any, ...],
+    tau: Floats, kinds: NDArray[np.int8], offsets: Ints, ends: Floats, weights: Floats, paces: Floats,
+    log_density: Floats, pi: Floats, tables: tuple[Any, ...], eigen: tuple[Any, ...],
     posterior: Floats, log_lik: Floats, S: NDArray[np.complex128], R: Floats, first_counts: Floats,
 ) -> Ints:  # fmt: skip
     """Posterior of the rows of a block (OUT), log-likelihoods (OUT), and the expected statistics.
 
     kinds (n,): how each row was seen, a first row at the start of its window as a snapshot.
+    paces (S,): what multiplies all rates of a sequence; times gathered of it are so many times as long.
     Snapshots that say nothing (log-density 0 in every state) are passed over, and get a posterior of 0.
     S (M, M) complex in the eigenbasis, R (M, M) directly: OUT, their sum (once transformed) is Σ R over gaps.
     tables : as `power_tables` makes them; eigen : whether its basis is sound, and that, as in `add_by_eigen`.
@@ -275,7 +276,7 @@ def expect_block(
     M = len(pi)
     C, D = np.zeros((table.shape[1], RADIX - 1, M, M)), np.zeros((n_terms, M, M))
     where, any_digits = gather_block(
-        tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table, *eigen,
+        tau, kinds, offsets, ends, weights, paces, log_density, pi, lam, rate, B, table, *eigen,
         posterior, log_lik, S, R, first_counts, C, D,
     )  # fmt: skip
     if any_digits and rate > 0.0:
@@ -295,6 +296,7 @@ class Desk(NamedTuple):
     ratio: Any
     back: Any
     ones: Any
+    quick: Any
     work: Any
     left: Any
     x: Any
@@ -304,26 +306,28 @@ class Desk(NamedTuple):
 
 @njit(**LEAF)
 def _gather(
-    tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table,
+    tau, kinds, offsets, ends, weights, paces, log_density, pi, lam, rate, B, table,
     use_eigen, eigenvalues, V, inverse_V, differences, inverses,
     posterior, log_lik, S, R, first_counts, C, D, desk, where,
 ):  # fmt: skip
     """As `gather_block`, at a desk; where (2,) OUT. Returns whether any gap went by digits."""
     M = pi.shape[0]
     n_digits = table.shape[1]
-    rows, times, density, kept_kinds, filtered, ahead, ratio, back, ones, work, left, x, y, e = desk
+    rows, times, density, kept_kinds, filtered, ahead, ratio, back, ones, quick, work, left, x, y, e = desk
     any_digits = False
     cover = largest_gap(n_digits) / FINE / rate if rate > 0.0 else np.inf
     for i in range(offsets.shape[0] - 1):
         first, last = offsets[i], offsets[i + 1]
-        w = weights[i]
-        n = informative_rows(tau[first:last], kinds[first:last], ends[i], log_density[first:last], cover, rows)
+        w, pace = weights[i], paces[i]
+        for s in range(M):
+            quick[s] = lam[s] * pace
+        n = informative_rows(tau[first:last], kinds[first:last], ends[i], log_density[first:last], cover / pace, rows)
         for k in range(n):
             times[k] = tau[first + rows[k]]
             _copy(log_density[first + rows[k]], density[k])
             kept_kinds[k] = kinds[first + rows[k]]
         log_lik[i], died = filter_sequence(
-            times[:n], kept_kinds[:n], density[:n], pi, lam, rate, B, table, filtered, ahead, work
+            times[:n], kept_kinds[:n], density[:n], pi, quick, rate * pace, B, table, filtered, ahead, work
         )
         if died >= 0:
             where[0] = i
@@ -332,7 +336,7 @@ def _gather(
         # backwards over the gaps: k is the row behind the gap, n the end of the window
         for k in range(n, -1, -1):
             begin = times[k - 1] if k > 0 else 0.0
-            t = (times[k] if k < n else ends[i]) - begin
+            t = pace * ((times[k] if k < n else ends[i]) - begin)
             a = filtered[k - 1] if k > 0 else pi
             b = ones
             largest = 1.0
@@ -350,7 +354,7 @@ def _gather(
                 _copy(filtered[k], posterior[first + rows[k]])
                 kind = kept_kinds[k]
                 if is_pinned(kind):
-                    add_landing(a, ratio, t, w, kind, lam, rate, B, table, R, back, work)
+                    add_landing(a, ratio, t, pace, w, kind, lam, rate, B, table, R, back, work)
                     largest = 0.0
                     for s in range(M):
                         largest = max(largest, ratio[s])
@@ -389,7 +393,7 @@ def _gather(
 
 @njit(**JIT)
 def gather_block(
-    tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table,
+    tau, kinds, offsets, ends, weights, paces, log_density, pi, lam, rate, B, table,
     use_eigen, eigenvalues, V, inverse_V, differences, inverses,
     posterior, log_lik, S, R, first_counts, C, D,
 ):  # fmt: skip
@@ -400,13 +404,13 @@ def gather_block(
         room = max(room, offsets[i + 1] - offsets[i])
     desk = Desk(
         np.empty(room, np.int64), np.empty(room), np.empty((room, M)), np.empty(room, np.int8),
-        np.empty((room, M)), np.empty((room, M)), np.empty(M), np.empty(M), np.ones(M),
+        np.empty((room, M)), np.empty((room, M)), np.empty(M), np.empty(M), np.ones(M), np.empty(M),
         np.empty((2, M)), np.empty((table.shape[1] + 1, M)), np.empty(M), np.empty(M), np.empty(M, np.complex128),
     )  # fmt: skip
     where = np.full(2, -1, np.int64)
     posterior[:] = 0.0
     any_digits = _gather(
-        tau, kinds, offsets, ends, weights, log_density, pi, lam, rate, B, table,
+        tau, kinds, offsets, ends, weights, paces, log_density, pi, lam, rate, B, table,
         use_eigen, eigenvalues, V, inverse_V, differences, inverses,
         posterior, log_lik, S, R, first_counts, C, D, desk, where,
     )  # fmt: skip

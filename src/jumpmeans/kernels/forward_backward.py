@@ -335,10 +335,11 @@ def smooth_sequence(tau, kinds, posterior, ahead, lam, rate, B, table, ratio, ba
 
 
 @njit(**JIT)
-def smooth_block(tau, kinds, offsets, log_density, pi, tables, posterior, log_lik):
+def smooth_block(tau, kinds, offsets, paces, log_density, pi, tables, posterior, log_lik):
     """Posterior state probabilities of every row of a block (OUT), and each sequence's log-likelihood (OUT).
 
     kinds : (n,) how each row was seen, a first row at the start of its window as a snapshot
+    paces : (S,) what multiplies all rates of a sequence; tables reach as far as the longest gap of the quickest one
     log_density : (n, M), zero rows where nothing was observed; tables : as `power_tables` makes them.
 
     Returns
@@ -355,16 +356,20 @@ def smooth_block(tau, kinds, offsets, log_density, pi, tables, posterior, log_li
     ratio = np.empty(M)
     back = np.empty(M)
     work = np.empty((2, M))
+    quick = np.empty(M)
     where = np.full(2, -1, np.int64)
     for i in range(offsets.shape[0] - 1):
         first, last = offsets[i], offsets[i + 1]
         own, seen_as = tau[first:last], kinds[first:last]
+        top = rate * paces[i]
+        for s in range(M):
+            quick[s] = lam[s] * paces[i]
         log_lik[i], died = filter_sequence(
-            own, seen_as, log_density[first:last], pi, lam, rate, B, table, posterior[first:last], ahead, work
+            own, seen_as, log_density[first:last], pi, quick, top, B, table, posterior[first:last], ahead, work
         )
         if died >= 0:
             where[0] = i
             where[1] = died
             return where
-        smooth_sequence(own, seen_as, posterior[first:last], ahead, lam, rate, B, table, ratio, back, work)
+        smooth_sequence(own, seen_as, posterior[first:last], ahead, quick, top, B, table, ratio, back, work)
     return where

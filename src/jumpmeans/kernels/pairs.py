@@ -202,11 +202,12 @@ def _cross(v, g, t, pair, kind, lam, P, out):
 
 @njit(**JIT)
 def expect_pairs(
-    tau, kinds, offsets, ends, weights, log_density, pi, gap_groups, gap_pairs, jumps, lam, P,
+    tau, kinds, offsets, ends, weights, paces, log_density, pi, gap_groups, gap_pairs, jumps, lam, P,
     posterior, log_lik, W, R, first_counts,
 ):  # fmt: skip
     """Posterior of the rows (OUT), log-likelihoods (OUT), and what the gaps of each pair expect.
 
+    tau and ends are in each sequence's own time, in which its jumps are `paces` (S,) times less dense.
     gap_groups, gap_pairs (n + S,): rates and pair of the gap before each row, then of those to the ends of the windows;
     -1 for a gap without a pair, as it is of length 0 or barred. jumps (G, 2, M, M): rates of the moves and their
     transpose; lam (G, M) exit rates; P (n_pairs, M, M).
@@ -223,7 +224,7 @@ def expect_pairs(
     where = np.full(2, -1, np.int64)
     for i in range(offsets.shape[0] - 1):
         first, L = offsets[i], offsets[i + 1] - offsets[i]
-        w = weights[i]
+        w, pace = weights[i], paces[i]
         filtered = posterior[first : first + L]
         total = 0.0
         for k in range(L):
@@ -233,7 +234,7 @@ def expect_pairs(
             a = filtered[k - 1] if k > 0 else pi
             total += _cross(a, g, t, gap_pairs[row], kind, lam, P, ahead[k])
             if is_pinned(kind):
-                land(ahead[k], kind, 1.0, jumps[g], 0, work)
+                land(ahead[k], kind, pace, jumps[g], 0, work)
             gain = absorb(ahead[k], log_density[row], filtered[k])
             if gain == -np.inf:
                 where[0] = i
@@ -259,8 +260,8 @@ def expect_pairs(
                     for r in range(M):
                         for s in range(M):
                             if s != r:
-                                R[g, r, s] += w * before[r] * ratio[s]
-                    land(ratio, kind, 1.0, jumps[g], 1, work)
+                                R[g, r, s] += w * pace * before[r] * ratio[s]
+                    land(ratio, kind, pace, jumps[g], 1, work)
             else:
                 ratio[:] = 1.0
             if is_barred(kind):

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints
+from ..arrays import Floats, Ints, pooled
 from ..emissions import Record
 
 
@@ -78,9 +78,7 @@ class Levels:
 
     def pool(self, x: Floats) -> Floats:
         """Sums over the sequences of each unit, (S, ...) to (U, ...)."""
-        out = np.zeros((len(self.weights), *x.shape[1:]))
-        np.add.at(out, self.units, x * self.shares.reshape(-1, *[1] * (x.ndim - 1)))
-        return out
+        return pooled(x, self.units, self.shares, len(self.weights))
 
     def squares(self) -> Floats:
         """(D,) Σ W m²."""

@@ -68,6 +68,8 @@ class Block:
     z : (n, K), optional
         Centred columns of the covariates that rates depend on (`Effects.design`), which hold from a row on; before the
         first row of a sequence its own. None: rates depend on nothing.
+    paces : (S,), optional
+        What multiplies all rates of each sequence; None: 1.
     """
 
     tau: Floats
@@ -79,6 +81,7 @@ class Block:
     kinds: NDArray[np.int8] | None = None
     allowed: Bools | None = None
     z: Floats | None = None
+    paces: Floats | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -152,6 +155,7 @@ class Block:
             None if self.kinds is None else self.kinds[rows],
             None if self.allowed is None else self.allowed[rows],
             None if self.z is None else self.z[rows],
+            None if self.paces is None else self.paces[own],
         )
 
     @property
@@ -216,6 +220,18 @@ class Block:
         codes = np.empty(len(z), np.int64)
         codes[order] = np.cumsum(new) - 1
         return np.ascontiguousarray(z[order][new]), codes
+
+    @cached_property
+    def own_paces(self) -> Floats:
+        """(S,) what multiplies all rates of each sequence."""
+        return np.ones(self.n_sequences) if self.paces is None else self.paces
+
+    @cached_property
+    def own_times(self) -> tuple[Floats, Floats]:
+        """Times of the rows (n,) and ends of the windows (S,) by clocks that go as fast as their sequences."""
+        if self.paces is None:
+            return self.tau, self.ends
+        return self.tau * np.repeat(self.paces, np.diff(self.offsets)), self.ends * self.paces
 
     @cached_property
     def gaps(self) -> Gaps:

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import Floats, sum_in_order
 from ..kernels.expectations import expect_block
 from ..kernels.forward_backward import smooth_block
+from ..model.frailty import Frailty, Weighed
 from ..model.levels import Levels, Readings
 from ..model.process import Process
 from ..model.propagator import Propagator
@@ -25,7 +26,8 @@ class Expected(NamedTuple):
 
     integrals : (M, M) Σ R: diagonal = time in each state, times q_ij = number of jumps; first : (M,) first states;
     emission : statistics of each column under soft assignment; log_lik : (S,) log-likelihood of each sequence;
-    readings : what the offsets of people are settled by, where there are any.
+    readings : what the offsets of people are settled by, where there are any; people : what is known of the
+    multipliers of their rates, where these differ.
     Where rates depend on covariates, off the diagonal times the rates of the baseline, and `depending` has the rest.
     """
 
@@ -35,6 +37,7 @@ class Expected(NamedTuple):
     log_lik: Floats
     depending: Depending | None = None
     readings: Readings | None = None
+    people: tuple[Frailty, Weighed] | None = None
 
     @classmethod
     def join(cls, parts: list[Expected]) -> Expected:
@@ -64,7 +67,7 @@ def posterior_of(block: Block, propagator: Ready, levels: Levels | None) -> tupl
         return found.posterior, found.log_lik - log_units(block, process)
     posterior, log_lik = np.empty((len(block.tau), len(process.rates))), np.zeros(block.n_sequences)
     where = smooth_block(
-        block.tau, block.row_kinds, block.offsets, block.admitted(log_density), process.initial_probs,
+        block.tau, block.row_kinds, block.offsets, block.own_paces, block.admitted(log_density), process.initial_probs,
         propagator.tables, posterior, log_lik,
     )  # fmt: skip
     if where[0] >= 0:
@@ -121,7 +124,7 @@ def expect(block: Block, _: None, propagator: Ready, levels: Levels | None = Non
     posterior, log_lik = np.empty((len(block.tau), M)), np.zeros(block.n_sequences)
     S, R, first = np.zeros((M, M), np.complex128), np.zeros((M, M)), np.zeros(M)
     where = expect_block(
-        block.tau, block.row_kinds, block.offsets, block.ends, block.weights,
+        block.tau, block.row_kinds, block.offsets, block.ends, block.weights, block.own_paces,
         block.admitted(log_density), process.initial_probs, propagator.tables, propagator.eigen,
         posterior, log_lik, S, R, first,
     )  # fmt: skip

@@ -42,9 +42,10 @@ class Gaps(NamedTuple):
         groups[first] = codes[first]
         groups[n:] = codes[last]
         gaps = np.empty(n + block.n_sequences)
-        gaps[1:n] = np.diff(block.tau)
-        gaps[first] = block.tau[first]
-        gaps[n:] = block.ends - block.tau[last]
+        tau, ends = block.own_times
+        gaps[1:n] = np.diff(tau)
+        gaps[first] = tau[first]
+        gaps[n:] = ends - tau[last]
         used = gaps > 0
         used[:n] &= ~BARS[block.row_kinds]
         pairs = np.full(len(gaps), -1)
@@ -93,6 +94,7 @@ class Passed(NamedTuple):
 def pass_over(block: Block, process: Process, density: Floats, integrate: bool) -> Passed:
     """Posterior and, to `integrate`, expectations; density (n, M): log-densities of the rows in each state."""
     gaps, M = block.gaps, len(process.rates)
+    tau, ends = block.own_times
     Q = process.rate_matrices(gaps.z)
     G, n_pairs = len(Q), len(gaps.lengths)
     jumps = np.where(np.eye(M) > 0, 0.0, Q)
@@ -101,7 +103,7 @@ def pass_over(block: Block, process: Process, density: Floats, integrate: bool) 
     transitions_of_pairs(Q, gaps.pair_groups, gaps.lengths, P)
     posterior, log_lik, first = np.empty((len(block.tau), M)), np.zeros(block.n_sequences), np.zeros(M)
     where = expect_pairs(
-        block.tau, block.row_kinds, block.offsets, block.ends, block.weights, density, process.initial_probs,
+        tau, block.row_kinds, block.offsets, ends, block.weights, block.own_paces, density, process.initial_probs,
         gaps.groups, gaps.pairs, np.stack([jumps, jumps.transpose(0, 2, 1)], axis=1), lam, P,
         posterior, log_lik, W, R, first,
     )  # fmt: skip
