@@ -106,6 +106,16 @@ def test_dates_strings_and_a_structure(run):
     first = Path("v-fit/trajectories.csv").read_text().splitlines()[1]
     assert first.startswith("p0,mild,2024-01-15T00:00:00,")
     assert "mean dwell (days)" in out
+    in_days = list(csv.DictReader(Path("v-fit/states.csv").read_text().splitlines()))
+    again = ["--allowed", "mild-severe,severe-mild", "--refits", "5", "--force", *few[1:]]
+    code, out, err = run("fit", "v.csv", *again, "--time-unit", "weeks")
+    assert code == 0 and "mean dwell (weeks)" in out, err
+    assert "weeks" in Path("v-fit/report.html").read_text()
+    in_weeks = list(csv.DictReader(Path("v-fit/states.csv").read_text().splitlines()))
+    for day, week in zip(in_days, in_weeks, strict=True):
+        assert float(week["mean_dwell_weeks"]) == pytest.approx(float(day["mean_dwell_days"]) / 7)
+        assert float(week["dwell_low"]) <= float(week["mean_dwell_weeks"]) <= float(week["dwell_high"])
+    assert run("fit", "v.csv", *few, "--time-unit", "fortnights", "--force")[0] == 2
     code, out, _ = run("forecast", "v-fit", "v.csv", "--at", "2024-08-01")
     assert (
         code == 0 and out.splitlines()[0] == "id,time,horizon,stage,P(mild),P(severe)" and "2024-08-01T00:00:00" in out

@@ -52,6 +52,37 @@ def test_models_answer_as_their_process_does_in_the_unit_of_the_panel():
         em().survival("dead", [1])
 
 
+@pytest.mark.parametrize(("word", "days"), [("years", 365.25), ("week", 7.0), ("h", 1 / 24), ("days", 1.0)])
+def test_answers_of_dates_are_converted_to_the_unit_asked_for(word, days):
+    dates = pd.Timestamp("2024-01-01") + pd.to_timedelta(30 * PANEL.times, unit="D")
+    dated = jm.Panel.from_arrays(dates, PANEL.decode_values(PANEL.values[:, 0]), PANEL.ids[PANEL.sequence_index])
+    model = em(structure=jm.Structure(absorbing=["dead"])).fit(dated)
+    in_days = model.process_
+
+    def same(table, values):
+        np.testing.assert_allclose(table.values, values, rtol=1e-9, atol=1e-12)
+
+    same(model.generator(word), days * in_days.rate_matrix)
+    same(model.sojourn(word), in_days.sojourn().values / days)
+    same(model.transition_matrix(2, word), in_days.transition_matrix(2 * days).values)
+    same(model.total_time(3, time_unit=word), in_days.total_time(3 * days).values / days)
+    passage = in_days.first_passage("dead").values / [1, days, days]
+    same(model.first_passage("dead", word), passage)
+    same(model.survival("dead", [1, 2], time_unit=word), in_days.survival("dead", [days, 2 * days]).values)
+    dwells = model.summary(word)[f"mean_dwell_{word}"]
+    np.testing.assert_allclose(dwells, model.sojourn(word).values.ravel())
+    errors = model.information(dated)
+    same(errors.standard_errors(word), days * errors.standard_errors().values)
+    assert errors.standard_errors(word).unit == f"1/{word if word != 'days' else 'day'}"
+    with pytest.raises(ValueError, match=r"one of seconds, .* where times are dates, got 'fortnights'"):
+        model.sojourn("fortnights")
+
+
+def test_a_unit_of_numbers_is_only_a_name():
+    np.testing.assert_array_equal(MODEL.sojourn("years").values, MODEL.sojourn().values)
+    assert MODEL.summary("years")["mean_dwell_years"].tolist() == MODEL.summary()["mean_dwell"].tolist()
+
+
 # ------------------------------------------------------------------------------------------------- forecast
 
 

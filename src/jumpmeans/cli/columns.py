@@ -20,15 +20,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 NAMES = {
     "id": (
         "id", "patient", "patient_id", "subject", "subject_id", "person", "person_id", "pid", "usubjid", "ptnum",
-        "case", "case_id", "unit", "sequence", "stay", "stay_id", "record_id",
+        "case", "case_id", "unit", "sequence", "stay", "stay_id", "record_id", "participant", "participant_id", "bed",
+        "animal", "issuer", "customer", "client", "machine", "device", "sensor", "molecule", "encounter_id", "mrn",
     ),
     "time": (
         "time", "t", "date", "datetime", "timestamp", "day", "days", "week", "weeks", "month", "months", "year",
-        "years", "hour", "hours", "minute", "minutes", "age", "visit_date",
+        "years", "hour", "hours", "minute", "minutes", "second", "seconds", "age", "visit_date",
     ),
     "value": (
         "value", "values", "state", "obs", "observation", "status", "stage", "grade", "score", "label",
-        "reading",
+        "reading", "rating",
     ),
 }  # fmt: skip
 
@@ -75,7 +76,8 @@ MAY = ("group", "weight", "start", "end", "kind", "true_state")
 ASKED = (*MUST, *MAY, "sets", "covariates", "missing")
 # Names of a column of numbers that tell their unit.
 UNITS = {name: f"{name.removesuffix('s')}s" for name in (
-    "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months", "year", "years",
+    "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months",
+    "year", "years",
 )}  # fmt: skip
 # Names by which a column is taken for how rows were seen, if that is what its words say.
 KINDS = ("kind", "kinds", "obstype")
@@ -111,7 +113,7 @@ def read_table(
 def find_unit(say: Say, columns: Columns, panel: Panel, asked: str | None) -> tuple[str | None, list[str]]:
     """The unit of times to show: as asked for, days for dates, or as the column's name says; and the guess in words."""
     if asked is not None or panel.clock is not None:
-        return ("days" if panel.clock is not None else asked), []
+        return asked or "days", []
     unit = UNITS.get(str(columns.roles["time"]).strip().lower())
     if unit is None:
         return None, []

@@ -16,6 +16,7 @@ from ..arrays import AnyArray, Codes, Floats, Ints
 from ..data.deriving import split_requests
 from ..data.frames import make_frame
 from ..data.panel import Panel
+from ..data.times import in_unit
 from ..data.trajectories import Trajectories
 from ..emissions import Record
 from ..engines import get_engine
@@ -345,28 +346,33 @@ class ReadOut(Pictured, Written, Levelled):
         wide, index = with_times(panel, at)
         return read_out(wide)[index]
 
-    def summary(self) -> Any:
+    def summary(self, time_unit: str | None = None) -> Any:
         """One row per state: what it shows, how long it lasts, how much there was of it, and what follows.
+
+        Parameters
+        ----------
+        time_unit : str, optional
+            Of the mean dwells, as in `sojourn`.
 
         Returns
         -------
         frame
-            Columns state; shows; mean_dwell (1 / rate, in the unit of the panel: days for dates); time_share and
+            Columns state; shows; mean_dwell (1 / rate; mean_dwell_days for dates, or of the unit); time_share and
             visits of the fitted panel, where they are known; offset_sd: spread of the levels of people, where the
             model has levels; next: the states that follow, most probable first;
             note, where there is one: that the process predicts no better than the last value carried forward.
         """
         occupancy = self._occupancy()
-        return make_frame(self.summary_columns(), None if occupancy is None else occupancy.backend)
+        return make_frame(self.summary_columns(time_unit), None if occupancy is None else occupancy.backend)
 
-    def summary_columns(self) -> dict[str, Any]:
+    def summary_columns(self, time_unit: str | None = None) -> dict[str, Any]:
         """The columns of `summary`, for those who have no library of frames."""
         process = self._fitted()
         columns: dict[str, Any] = {"state": process.states, "shows": process.emission.describe()}
         occupancy = self._occupancy()
-        unit = "" if occupancy is None or occupancy.time_unit is None else f"_{occupancy.time_unit}"
+        length, unit = in_unit(self._time_unit(), time_unit)
         with np.errstate(divide="ignore"):
-            columns[f"mean_dwell{unit}"] = 1.0 / process.rates
+            columns["mean_dwell" if unit is None else f"mean_dwell_{unit}"] = 1.0 / (length * process.rates)
         if occupancy is not None:
             columns["time_share"] = occupancy.time / max(float(occupancy.time.sum()), 1e-300)
             columns["visits"] = occupancy.visits

@@ -82,7 +82,14 @@ class Looks(NamedTuple):
 
 
 def warn_of_looks(panel: Any, blank: Record, labels: AnyArray, moves: Bools) -> None:
-    """Warn of directly observed states that look otherwise than declared."""
+    """Warn of sequences that tell nothing of rates, and of states seen directly that look otherwise than declared."""
+    if not isinstance(panel, ScannedPanel) and not np.any(panel.end_times > panel.start_times):
+        warnings.warn(
+            "no sequence lasts any time, so that the data tell nothing of rates and dwells: each has one row, and its "
+            "window ends with it; say end=... if it was watched for longer.",
+            StructureWarning,
+            stacklevel=3,
+        )
     if not blank.is_direct:
         return
     parts = panel.each("looks", Looks.of, blank) if isinstance(panel, ScannedPanel) else [Looks.of(panel, blank)]
@@ -119,7 +126,8 @@ def warn_of_ends(looks: Looks, labels: AnyArray, moves: Bools) -> None:
         warnings.warn(
             f"no row ever follows state {names[0]!r}, in which {looks.ended[found[0]]} sequences end"
             + (f" (nor {names[1:]})" if len(names) > 1 else "")
-            + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions.",
+            + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions; "
+            "if it means one of several states, as 'alive' may, say sets={label: [states]} in Panel.from_frame.",
             StructureWarning,
             stacklevel=4,
         )
