@@ -82,14 +82,7 @@ class Looks(NamedTuple):
 
 
 def warn_of_looks(panel: Any, blank: Record, labels: AnyArray, moves: Bools) -> None:
-    """Warn of sequences that tell nothing of rates, and of states seen directly that look otherwise than declared."""
-    if not isinstance(panel, ScannedPanel) and not np.any(panel.end_times > panel.start_times):
-        warnings.warn(
-            "no sequence lasts any time, so that the data tell nothing of rates and dwells: each has one row, and its "
-            "window ends with it; say end=... if it was watched for longer.",
-            StructureWarning,
-            stacklevel=3,
-        )
+    """Warn of directly observed states that look otherwise than declared."""
     if not blank.is_direct:
         return
     parts = panel.each("looks", Looks.of, blank) if isinstance(panel, ScannedPanel) else [Looks.of(panel, blank)]
