@@ -14,7 +14,7 @@ from .files import Clock, check_free, make_folder, peak_memory, write_csv, write
 from .held_out import hold_out_test
 from .held_out import to_record as held_record
 from .models import SHARE, make_model, model_options
-from .say import plural
+from .say import by_options, plural
 from .sureness import dwell_interval, to_record
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def fit(
     )  # fmt: skip
     heading = f"{type(model).__name__} of {Path(file).name}: {plural(len(model.states_), 'state')}"
     say.table(heading, legible.of_states(summary, unit))
-    say.tell("".join(f"Mind: {note}.\n" for note in summary.get("note", ()) if note).rstrip())
+    say.tell("".join(f"Mind: {by_options(note)}.\n" for note in summary.get("note", ()) if note).rstrip())
     if held is not None:
         say.tell(held.verdict)
     say.tell(f"{', '.join(written)} in {folder}")

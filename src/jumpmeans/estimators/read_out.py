@@ -23,6 +23,7 @@ from ..engines import get_engine
 from ..engines.scanned import ScannedPanel
 from ..errors import PanelError
 from ..fit import setup
+from ..fit.advice import Drift
 from ..fit.levels import find_levels, units_at_zero
 from ..fit.publish import publish_trajectories
 from ..history import History
@@ -70,6 +71,8 @@ def all_at_once(model: Fitting) -> Iterator[Fitting]:
     new = object.__new__(type(model))  # no copy by way of a pickle, which works out what is only asked for later
     vars(new).update(vars(model))
     yield new
+    for name in vars(model).keys() - vars(new).keys():
+        delattr(model, name)
     vars(model).update(vars(new))
 
 
@@ -154,12 +157,13 @@ class ReadOut(Pictured, Written, Levelled):
         require("process_" in vars(self), "a model must be fitted")
         types: dict[str, type] = {
             "process_": Process, "trajectories_": Trajectories, "history_": History, "_occupancy_": Occupancy,
-            "states_": np.ndarray, "_people_": People,
+            "states_": np.ndarray, "_people_": People, "_drift_": Drift,
         }  # fmt: skip
         require_types(self, types)
         M = len(self.process_.rates)
         require(self.states_.shape == (M,), f"there must be labels of {M} states")
-        occupancy = vars(self).get("_occupancy_")
+        drift, occupancy = vars(self).get("_drift_"), vars(self).get("_occupancy_")
+        require(drift is None or drift.state in range(M), f"a drift must be of one of {M} states")
         if occupancy is not None:
             require_floats("time of the states", occupancy.time, (M,))
             require_floats("visits of the states", occupancy.visits, (M,))
@@ -360,7 +364,8 @@ class ReadOut(Pictured, Written, Levelled):
             Columns state; shows; mean_dwell (1 / rate; mean_dwell_days for dates, or of the unit); time_share and
             visits of the fitted panel, where they are known; offset_sd: spread of the levels of people, where the
             model has levels; next: the states that follow, most probable first;
-            note, where there is one: that the process predicts no better than the last value carried forward.
+            note, where there is one: that the process predicts no better than the last value carried forward (first
+            row), or that the rate of a state is far from its maximum of the likelihood.
         """
         occupancy = self._occupancy()
         return make_frame(self.summary_columns(time_unit), None if occupancy is None else occupancy.backend)
@@ -382,9 +387,17 @@ class ReadOut(Pictured, Written, Levelled):
                 name = "offset_sd" if len(people.columns) == 1 else f"offset_sd_{people.columns[d]}"
                 columns[name] = np.full(len(process.rates), people.sds[d])
         columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
-        check = self._last_value()
+        notes: list[list[str]] = [[] for _ in process.rates]
+        check, drift = self._last_value(), vars(self).get("_drift_")
         if check is not None and not check.better:
-            columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
+            notes[0].append(str(check))
+        if drift is not None:
+            notes[drift.state].append(
+                f"the rate of state {process.states.tolist()[drift.state]} {drift}: closing steps end early, which may "
+                "predict better; refine='converged' goes on to the maximum of the likelihood"
+            )
+        if any(notes):
+            columns["note"] = ["; ".join(own) for own in notes]
         return columns
 
 
