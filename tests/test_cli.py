@@ -122,6 +122,25 @@ def test_dates_strings_and_a_structure(run):
     )
 
 
+def test_sets_of_labels_that_are_numbers(run):
+    """As msm has them: 99 stands for 1 or 2. Caught: states that are text beside a column of numbers."""
+    rows = [
+        f"{who},{day},{99 if day == 4 and who % 2 else 1 + (who + day) // 3 % 2}"
+        for who in range(20)
+        for day in range(5)
+    ]
+    Path("v.csv").write_text("\n".join(["ptnum,years,state", *rows]))
+    code, out, err = run("fit", "v.csv", "--set", "99=1,2", "--no-report")
+    assert code == 0 and "2 states" in out, err
+    panel = jm.read_panel("v.csv", id="ptnum", time="years", value="state", sets={99: [1, 2]})
+    model = jm.JumpMeans(emission="direct").fit(panel)
+    np.testing.assert_array_equal(jm.load("v-fit/model.jm").process_.rate_matrix, model.process_.rate_matrix)
+    code, out, err = run("decode", "v-fit", "v.csv")  # the sets are those of the fit
+    assert code == 0 and len(out.splitlines()) > 20, err
+    code, out, err = run("watch", "v-fit", "--all", given="ptnum,years,state\n1,0,2\n1,1,99\n")
+    assert code == 0 and [json.loads(line)["state"] for line in out.splitlines()] == [2, 2], err
+
+
 def test_how_rows_were_seen(run):
     """Deaths to the day, people seen alive at last, follow-up after a visit: the library's panel, and its model."""
     rows = ["id,time,value,kind,until"]

@@ -138,9 +138,9 @@ def find_columns(
     covariates = list(asked.get("covariates") or ()) or list(known.get("covariates", ()))
     if covariates:
         roles["covariates"] = covariates
-    sets = dict(map(_read_set, asked.get("sets") or ())) or known.get("sets")
+    sets = read_sets(asked.get("sets")) or known.get("sets")
     if sets:
-        roles["sets"] = sets
+        roles["sets"] = _in_numbers(sets)
     for role in ("id", "time"):
         roles[role] = asked[role] or (known.get(role) if known.get(role) in header else None)
     roles["value"] = list(asked["value"]) or [name for name in known.get("value", ()) if name in header]
@@ -167,6 +167,11 @@ def _kinds(path: str, header: Sequence[str]) -> str | None:
     return next((name for name in named if words_of(path, name, len(words)) <= words), None)
 
 
+def read_sets(given: Sequence[str] | None) -> dict[str, list[str]]:
+    """What labels may mean, as said by --set."""
+    return dict(map(_read_set, given or ()))
+
+
 def _read_set(given: str) -> tuple[str, list[str]]:
     """A label and the states that it may mean, of "label=state,state"."""
     label, _, states = given.partition("=")
@@ -174,6 +179,13 @@ def _read_set(given: str) -> tuple[str, list[str]]:
     if not label.strip() or len(listed) < 2:
         raise ValueError(f"--set must be LABEL=A,B with two states or more, got {given!r}.")
     return label.strip(), listed
+
+
+def _in_numbers(sets: Mapping[Any, Sequence[Any]]) -> dict[Any, list[Any]]:
+    """Sets of labels that are whole numbers, as a column of such labels has them; others as they are."""
+    labels = [str(label) for label in (*sets, *(state for own in sets.values() for state in own))]
+    read = int if all(label.removeprefix("-").isdecimal() for label in labels) else str
+    return {read(label): [read(str(state)) for state in own] for label, own in sets.items()}
 
 
 def _guess(role: str, free: list[str]) -> str:

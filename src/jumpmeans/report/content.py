@@ -135,8 +135,8 @@ def _time(panel: Panel, t: float) -> str:
 
 def _own_warnings(model: Any, panel: Panel, paths: Trajectories) -> list[str]:
     """What a reader must know before trusting the rest."""
-    noted = getattr(model, "summary_columns", dict)().get("note", ())
-    found = [f"{note[0].upper()}{note[1:]}." for note in noted if note]
+    summary: dict[str, Any] = model.summary_columns() if hasattr(model, "summary_columns") else {}
+    found = [f"{note[0].upper()}{note[1:]}." for note in summary.get("note", ()) if note]
     if getattr(model, "converged_", True) is False:
         found.append("The fit had not converged when it was stopped; more iterations may change it.")
     r_hat = np.asarray(getattr(model, "r_hat_", 1.0), dtype=np.float64)
