@@ -2,6 +2,7 @@
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 
 import jumpmeans as jm
@@ -67,3 +68,27 @@ def test_dwells_are_kaplan_and_meiers():
     assert steps.get_ydata()[np.searchsorted(steps.get_xdata(), t)] == pytest.approx(share)
     with pytest.raises(ValueError, match="trajectories must be given for a JumpMeans"):
         jm.plots.plot_dwells(MODEL)
+
+
+def test_after_dates_axes_are_in_the_unit_asked_for():
+    dates = pd.Timestamp("2024-01-01") + pd.to_timedelta(200 * PANEL.times, unit="D")
+    dated = jm.Panel.from_arrays(dates, PANEL.decode_values(PANEL.values[:, 0]), PANEL.ids[PANEL.sequence_index])
+    model = jm.JumpMeans(emission="direct", structure=jm.Structure(absorbing=["dead"])).fit(dated)
+    year = 365.25
+
+    def drawn(plot, *what, **how):
+        lines = plot(model, *what, **how).lines[0]
+        return np.array(lines.get_xdata(), dtype=float), np.array(lines.get_ydata(), dtype=float)
+
+    draw = jm.plots
+    for plot, what in ((draw.plot_prevalence, [dated]), (draw.plot_dwells, []), (draw.plot_survival, ["dead"])):
+        (days, shares), (years, same) = drawn(plot, *what), drawn(plot, *what, time_unit="years")
+        np.testing.assert_allclose(years, days / year)
+        np.testing.assert_allclose(same, shares)
+    asked = jm.plots.plot_survival(model, "dead", [0, 1], start="well", time_unit="years")
+    assert asked.lines[0].get_ydata()[1] == pytest.approx(model.survival("dead", [year])[year, "well"])
+    for plot in (jm.plots.plot_transitions, jm.plots.plot_states):
+        dwell = f"{model.sojourn('years')['ill', 'mean']:.3g}"
+        ax = plot(model, time_unit="years")
+        axes = [ax, *ax.child_axes]
+        assert any(dwell in text.get_text() for a in axes for text in (*a.texts, *a.get_yticklabels()))

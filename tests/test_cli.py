@@ -106,10 +106,39 @@ def test_dates_strings_and_a_structure(run):
     first = Path("v-fit/trajectories.csv").read_text().splitlines()[1]
     assert first.startswith("p0,mild,2024-01-15T00:00:00,")
     assert "mean dwell (days)" in out
+    in_days = list(csv.DictReader(Path("v-fit/states.csv").read_text().splitlines()))
+    again = ["--allowed", "mild-severe,severe-mild", "--refits", "5", "--force", *few[1:]]
+    code, out, err = run("fit", "v.csv", *again, "--time-unit", "weeks")
+    assert code == 0 and "mean dwell (weeks)" in out, err
+    assert "weeks" in Path("v-fit/report.html").read_text()
+    in_weeks = list(csv.DictReader(Path("v-fit/states.csv").read_text().splitlines()))
+    for day, week in zip(in_days, in_weeks, strict=True):
+        assert float(week["mean_dwell_weeks"]) == pytest.approx(float(day["mean_dwell_days"]) / 7)
+        assert float(week["dwell_low"]) <= float(week["mean_dwell_weeks"]) <= float(week["dwell_high"])
+    assert run("fit", "v.csv", *few, "--time-unit", "fortnights", "--force")[0] == 2
     code, out, _ = run("forecast", "v-fit", "v.csv", "--at", "2024-08-01")
     assert (
         code == 0 and out.splitlines()[0] == "id,time,horizon,stage,P(mild),P(severe)" and "2024-08-01T00:00:00" in out
     )
+
+
+def test_sets_of_labels_that_are_numbers(run):
+    """As msm has them: 99 stands for 1 or 2. Caught: states that are text beside a column of numbers."""
+    rows = [
+        f"{who},{day},{99 if day == 4 and who % 2 else 1 + (who + day) // 3 % 2}"
+        for who in range(20)
+        for day in range(5)
+    ]
+    Path("v.csv").write_text("\n".join(["ptnum,years,state", *rows]))
+    code, out, err = run("fit", "v.csv", "--set", "99=1,2", "--no-report")
+    assert code == 0 and "2 states" in out, err
+    panel = jm.read_panel("v.csv", id="ptnum", time="years", value="state", sets={99: [1, 2]})
+    model = jm.JumpMeans(emission="direct").fit(panel)
+    np.testing.assert_array_equal(jm.load("v-fit/model.jm").process_.rate_matrix, model.process_.rate_matrix)
+    code, out, err = run("decode", "v-fit", "v.csv")  # the sets are those of the fit
+    assert code == 0 and len(out.splitlines()) > 20, err
+    code, out, err = run("watch", "v-fit", "--all", given="ptnum,years,state\n1,0,2\n1,1,99\n")
+    assert code == 0 and [json.loads(line)["state"] for line in out.splitlines()] == [2, 2], err
 
 
 def test_how_rows_were_seen(run):

@@ -42,7 +42,7 @@ def smooth(tau, log_density, pi, Q, offsets=None):
     where = smooth_block(
         tau, np.zeros(n, np.int8), offsets, np.ones(len(offsets) - 1), log_density, pi, power_tables(Q, longest),
         posterior, log_lik,
-    )
+    )  # fmt: skip
     return posterior, log_lik, where.tolist()
 
 

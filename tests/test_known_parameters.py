@@ -217,6 +217,12 @@ def test_refine_converged_is_maximum_likelihood():
     assert model.log_likelihood(wide) == pytest.approx(best.log_likelihood_, rel=1e-8)
 
 
+def test_sequences_that_last_no_time_tell_nothing_of_rates():
+    panel = jm.Panel.from_arrays(np.zeros(6), list("ababab"), np.arange(6))
+    for model in (jm.JumpMeans(emission="direct"), jm.comparators.EM(emission="direct")):
+        np.testing.assert_allclose(model.fit(panel).rates_, 1.0)  # a dwell of 1e-300 was told
+
+
 def test_a_state_that_no_row_follows_is_named():
     process = jm.Process(
         [0.3, 0.3, 0.0], [[0, 0.6, 0.4], [0.5, 0, 0.5], [0, 0, 0]], [1, 0, 0], states=["a", "b", "dead"]
@@ -234,6 +240,8 @@ def test_a_state_that_no_row_follows_is_named():
     for model in (jm.InfiniteJumpMeans(refine=0), jm.comparators.EM(), jm.comparators.Gibbs(**short)):
         with pytest.warns(StructureWarning, match=r"Structure\(absorbing=\['dead'\]\)"):
             model.set_params(emission="direct").fit(panel)
+    with pytest.warns(StructureWarning, match=r"as 'alive' may, say sets=\{label: \[states\]\} in Panel.from_frame"):
+        jm.JumpMeans(emission="direct", refine=0).fit(panel)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = jm.JumpMeans(emission="direct", structure=jm.Structure(absorbing=["dead"])).fit(panel)

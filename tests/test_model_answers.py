@@ -52,6 +52,37 @@ def test_models_answer_as_their_process_does_in_the_unit_of_the_panel():
         em().survival("dead", [1])
 
 
+@pytest.mark.parametrize(("word", "days"), [("years", 365.25), ("week", 7.0), ("h", 1 / 24), ("days", 1.0)])
+def test_answers_of_dates_are_converted_to_the_unit_asked_for(word, days):
+    dates = pd.Timestamp("2024-01-01") + pd.to_timedelta(30 * PANEL.times, unit="D")
+    dated = jm.Panel.from_arrays(dates, PANEL.decode_values(PANEL.values[:, 0]), PANEL.ids[PANEL.sequence_index])
+    model = em(structure=jm.Structure(absorbing=["dead"])).fit(dated)
+    in_days = model.process_
+
+    def same(table, values):
+        np.testing.assert_allclose(table.values, values, rtol=1e-9, atol=1e-12)
+
+    same(model.generator(word), days * in_days.rate_matrix)
+    same(model.sojourn(word), in_days.sojourn().values / days)
+    same(model.transition_matrix(2, word), in_days.transition_matrix(2 * days).values)
+    same(model.total_time(3, time_unit=word), in_days.total_time(3 * days).values / days)
+    passage = in_days.first_passage("dead").values / [1, days, days]
+    same(model.first_passage("dead", word), passage)
+    same(model.survival("dead", [1, 2], time_unit=word), in_days.survival("dead", [days, 2 * days]).values)
+    dwells = model.summary(word)[f"mean_dwell_{word}"]
+    np.testing.assert_allclose(dwells, model.sojourn(word).values.ravel())
+    errors = model.information(dated)
+    same(errors.standard_errors(word), days * errors.standard_errors().values)
+    assert errors.standard_errors(word).unit == f"1/{word if word != 'days' else 'day'}"
+    with pytest.raises(ValueError, match=r"one of seconds, .* where times are dates, got 'fortnights'"):
+        model.sojourn("fortnights")
+
+
+def test_a_unit_of_numbers_is_only_a_name():
+    np.testing.assert_array_equal(MODEL.sojourn("years").values, MODEL.sojourn().values)
+    assert MODEL.summary("years")["mean_dwell_years"].tolist() == MODEL.summary()["mean_dwell"].tolist()
+
+
 # ------------------------------------------------------------------------------------------------- forecast
 
 
@@ -349,6 +380,21 @@ def test_a_process_is_compared_with_the_last_value_by_hand():
     assert readings.measure == "mean absolute error" and readings.n == 20
 
 
+def test_summary_says_where_closing_steps_end_far_from_the_maximum(tmp_path):
+    """A dense noisy signal: ten steps leave rates several times too high, and nothing said so."""
+    truth = jm.Process([20.0, 5.0], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0.2, 0.8], sds=0.4))
+    panel, _ = jm.simulate(truth, 1, 6000, mean_gap=0.003, random_state=0)
+    model = jm.JumpMeans(2).fit(panel)
+    assert model.rates_.max() > 3 * 20.0
+    model.save(tmp_path / "m.jm")
+    for known in (model, jm.load(tmp_path / "m.jm")):
+        note = "; ".join(known.summary()["note"])
+        assert "still falls by" in note and "refine='converged' goes on to the maximum of the likelihood" in note
+    model.set_params(refine="converged").fit(panel)
+    np.testing.assert_allclose(model.rates_, truth.rates, rtol=0.5)
+    assert "still" not in "".join(model.summary().get("note", ""))
+
+
 def test_summary_says_where_the_last_value_does_as_well(tmp_path):
     """Caught: a check that looks at the rows it predicts, and so always does better; one lost with the fitted panel."""
     slow, _ = jm.simulate(jm.Process.from_generator([[0, 0.05], [0.05, 0]]), 80, 5, random_state=4)
@@ -368,3 +414,11 @@ def test_summary_says_where_the_last_value_does_as_well(tmp_path):
     assert jm.JumpMeans(emission="direct").fit(jm.Panel.from_arrays([0, 0], ["a", "b"], [1, 2])).against_last_value(
         jm.Panel.from_arrays([0, 0], ["a", "b"], [1, 2])
     ).n == 0  # fmt: skip
+
+
+def test_a_fit_forgets_what_an_earlier_one_had():
+    """Levels of people of the fit before were told beside the states of the next one."""
+    panel, _ = jm.simulate(HIDDEN.process_, 20, 10, offsets=3.0, random_state=5)
+    model = jm.JumpMeans(2, offsets="sequence").fit(panel)
+    assert "offset_sd" in model.summary().columns
+    assert "offset_sd" not in model.set_params(offsets=None).fit(panel).summary().columns

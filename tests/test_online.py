@@ -393,3 +393,8 @@ def test_alarms_refuse():
         jm.alarm_rates(PAIR, panel, [0, 1], [1])
     with pytest.raises(ValueError, match="truth must be of the sequences of the panel"):
         jm.alarm_rates(PAIR, panel.select([0]), truth, [1])
+
+
+def test_a_single_state_lasts():
+    told = jm.OnlineDecoder(jm.Process([0.0], [[0.0]], states=["well"])).update("a", 0.0, "well")
+    assert (told.state, told.since, told.margin) == ("well", 0.0, np.inf)

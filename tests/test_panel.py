@@ -344,6 +344,18 @@ def test_insert_times_by_hand(panel):
     np.testing.assert_array_equal(more.observed, [True, False, True, False, True, False])
 
 
+def test_times_that_are_one_since_the_start_are_asked_for_once():
+    """Decimals far from 0: a neighbouring float of a row's time is as far from the start as the row itself."""
+    rows = np.array([4.98, 16.31, 49.98])
+    panel = Panel.from_arrays(rows, ["a", "b", "a"], ids=[1, 1, 1])
+    near = np.concatenate([np.nextafter(rows, -np.inf)[1:], np.nextafter(rows, np.inf)])
+    more, index = panel.insert_times([1] * 5, near)
+    since = more.relative_times()
+    assert np.all(np.diff(since) > 0) and more.start_times[0] == 4.98
+    np.testing.assert_array_equal(since[index], near - 4.98)
+    assert panel.insert_times([1], [np.nextafter(49.98, 50)])[0].n_observations == 3  # was refused as no later
+
+
 def test_select_with_repeats(panel):
     twice = panel.select([1, 1, 0])
     assert twice.ids.tolist() == ["a", "a", "b"]

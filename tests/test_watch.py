@@ -116,6 +116,28 @@ def test_what_a_line_lacks_is_told_by_the_names_of_the_fit(watch, tmp_path):
     assert "Structure" not in err
 
 
+@pytest.mark.parametrize("said", ["options", "run.json"])
+def test_kinds_and_sets_are_those_of_the_fit(watch, tmp_path, said):
+    """Caught: a death that was said to be half a gap ago, and a row that says "alive" refused."""
+    care = jm.Process.from_generator({1: {2: 0.3, 3: 0.1}, 2: {1: 0.1, 3: 0.4}})
+    named = ["--id", "id", "--time", "day", "--value", "stage", "--kind", "how", "--set", "alive=1,2"]
+    options = named if said == "options" else []
+    columns = {"id": "id", "time": "day", "value": "stage", "kind": "how", "sets": {"alive": ["1", "2"]}}
+    if not options:
+        (tmp_path / "run.json").write_text(json.dumps({"columns": columns}))
+    lines = ["id,day,stage,how", "a,0,1,", "a,1,2,snapshot", "a,2,alive,", "a,2,3,entry", "b,0,1,entered", "b,0,2,"]
+    code, told, err = watch(care, lines, "--all", *options)
+    assert code == 0 and [x["state"] for x in told] == [1, 2, 2, 3, 2]
+    assert told[3]["since"] == 2.0 and err.startswith("line 6: kinds must be 'snapshot'") and len(err.splitlines()) == 1
+    as_json = [
+        json.dumps(dict(zip(["id", "day", "stage", "how"], line.split(","), strict=True))) for line in lines[1:5]
+    ]
+    left = [json.dumps({"id": "c", "day": 0, "stage": 2}), "not json"]
+    again = watch(care, as_json + left, "--all", *options)
+    assert again[1][:4] == told[:4] and again[1][4]["id"] == "c"
+    assert "line 6: a line must be a JSON object, as those before it, got 'not json'" in again[2]
+
+
 def test_lines_come_at_once_and_a_broken_pipe_ends_quietly(tmp_path):
     """A real pipe: the answer is there before the next line is sent, and the end of the reader is no error."""
     jm.JumpMeans.from_process(GAUSSIAN).save(tmp_path / "m.jm")

@@ -20,15 +20,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 NAMES = {
     "id": (
         "id", "patient", "patient_id", "subject", "subject_id", "person", "person_id", "pid", "usubjid", "ptnum",
-        "case", "case_id", "unit", "sequence", "stay", "stay_id", "record_id",
+        "case", "case_id", "unit", "sequence", "stay", "stay_id", "record_id", "participant", "participant_id", "bed",
+        "animal", "issuer", "customer", "client", "machine", "device", "sensor", "molecule", "encounter_id", "mrn",
     ),
     "time": (
         "time", "t", "date", "datetime", "timestamp", "day", "days", "week", "weeks", "month", "months", "year",
-        "years", "hour", "hours", "minute", "minutes", "age", "visit_date",
+        "years", "hour", "hours", "minute", "minutes", "second", "seconds", "age", "visit_date",
     ),
     "value": (
         "value", "values", "state", "obs", "observation", "status", "stage", "grade", "score", "label",
-        "reading",
+        "reading", "rating",
     ),
 }  # fmt: skip
 
@@ -75,7 +76,8 @@ MAY = ("group", "weight", "start", "end", "kind", "true_state")
 ASKED = (*MUST, *MAY, "sets", "covariates", "missing")
 # Names of a column of numbers that tell their unit.
 UNITS = {name: f"{name.removesuffix('s')}s" for name in (
-    "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months", "year", "years",
+    "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months",
+    "year", "years",
 )}  # fmt: skip
 # Names by which a column is taken for how rows were seen, if that is what its words say.
 KINDS = ("kind", "kinds", "obstype")
@@ -111,7 +113,7 @@ def read_table(
 def find_unit(say: Say, columns: Columns, panel: Panel, asked: str | None) -> tuple[str | None, list[str]]:
     """The unit of times to show: as asked for, days for dates, or as the column's name says; and the guess in words."""
     if asked is not None or panel.clock is not None:
-        return ("days" if panel.clock is not None else asked), []
+        return asked or "days", []
     unit = UNITS.get(str(columns.roles["time"]).strip().lower())
     if unit is None:
         return None, []
@@ -136,9 +138,9 @@ def find_columns(
     covariates = list(asked.get("covariates") or ()) or list(known.get("covariates", ()))
     if covariates:
         roles["covariates"] = covariates
-    sets = dict(map(_read_set, asked.get("sets") or ())) or known.get("sets")
+    sets = read_sets(asked.get("sets")) or known.get("sets")
     if sets:
-        roles["sets"] = sets
+        roles["sets"] = _in_numbers(sets)
     for role in ("id", "time"):
         roles[role] = asked[role] or (known.get(role) if known.get(role) in header else None)
     roles["value"] = list(asked["value"]) or [name for name in known.get("value", ()) if name in header]
@@ -165,6 +167,11 @@ def _kinds(path: str, header: Sequence[str]) -> str | None:
     return next((name for name in named if words_of(path, name, len(words)) <= words), None)
 
 
+def read_sets(given: Sequence[str] | None) -> dict[str, list[str]]:
+    """What labels may mean, as said by --set."""
+    return dict(map(_read_set, given or ()))
+
+
 def _read_set(given: str) -> tuple[str, list[str]]:
     """A label and the states that it may mean, of "label=state,state"."""
     label, _, states = given.partition("=")
@@ -172,6 +179,13 @@ def _read_set(given: str) -> tuple[str, list[str]]:
     if not label.strip() or len(listed) < 2:
         raise ValueError(f"--set must be LABEL=A,B with two states or more, got {given!r}.")
     return label.strip(), listed
+
+
+def _in_numbers(sets: Mapping[Any, Sequence[Any]]) -> dict[Any, list[Any]]:
+    """Sets of labels that are whole numbers, as a column of such labels has them; others as they are."""
+    labels = [str(label) for label in (*sets, *(state for own in sets.values() for state in own))]
+    read = int if all(label.removeprefix("-").isdecimal() for label in labels) else str
+    return {read(label): [read(str(state)) for state in own] for label, own in sets.items()}
 
 
 def _guess(role: str, free: list[str]) -> str:

@@ -14,7 +14,7 @@ from .files import Clock, check_free, make_folder, peak_memory, write_csv, write
 from .held_out import hold_out_test
 from .held_out import to_record as held_record
 from .models import SHARE, make_model, model_options
-from .say import plural
+from .say import by_options, plural
 from .sureness import dwell_interval, to_record
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format", "file_format", type=click.Choice(["csv", "parquet"]), default="csv", help="Of the trajectories."
 )
-@click.option("--time-unit", metavar="WORD", help="Unit of times that are numbers, such as years, to be shown.")
+@click.option("--time-unit", metavar="WORD", help="Unit of time to be shown, such as years.")
 @click.option("--title", help="Title of the report.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
@@ -53,6 +53,8 @@ def fit(
     jumpmeans fit visits.csv --id patient --time day --value edss --hold-out 0.25
     jumpmeans fit visits.csv --allowed well-ill,ill-well,well-dead,ill-dead --absorbing dead
     """
+    from ..data.times import in_unit
+
     folder = Path(out) if out is not None else Path(f"{Path(file).name.split('.')[0] or 'jumpmeans'}-fit")
     names = ["model.jm", f"trajectories.{file_format}", "states.csv", "run.json"] + (
         [] if no_report else ["report.html"]
@@ -63,6 +65,7 @@ def fit(
     with clock.part("read"):
         panel, columns = read_table(file, asked, say)
     unit, units = find_unit(say, columns, panel, time_unit)
+    length, shown = (1.0, None) if panel.clock is None else in_unit("days", unit)
     model, families = make_model(say, panel, **options)
     guessed = [*columns.guessed, *units, *families]
     say.note(f"fitting {type(model).__name__}")
@@ -76,9 +79,10 @@ def fit(
     with clock.part("refits"):
         wanted = 0 if refits is None and no_report else refits
         sure = dwell_interval(say, model, panel, wanted, options["jobs"], options["seed"])
-    summary = model.summary_columns()
+    summary = model.summary_columns(shown)
     if sure is not None:
-        summary |= {"dwell_low": sure.low.values.ravel(), "dwell_high": sure.high.values.ravel()}
+        bounds = {"dwell_low": sure.low, "dwell_high": sure.high}
+        summary |= {name: table.values.ravel() / length for name, table in bounds.items()}
     make_folder(folder)
     with clock.part("write"):
         model.save(folder / "model.jm")
@@ -94,7 +98,7 @@ def fit(
     )  # fmt: skip
     heading = f"{type(model).__name__} of {Path(file).name}: {plural(len(model.states_), 'state')}"
     say.table(heading, legible.of_states(summary, unit))
-    say.tell("".join(f"Mind: {note}.\n" for note in summary.get("note", ()) if note).rstrip())
+    say.tell("".join(f"Mind: {by_options(note)}.\n" for note in summary.get("note", ()) if note).rstrip())
     if held is not None:
         say.tell(held.verdict)
     say.tell(f"{', '.join(written)} in {folder}")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--data", type=click.Path(), help="The table; by default the one that the model was fitted to.")
 @column_options
 @click.option("--out", type=click.Path(), help="File to write; by default report.html in the folder.")
-@click.option("--time-unit", metavar="WORD", help="Unit of times that are numbers; by default that of the fit.")
+@click.option("--time-unit", metavar="WORD", help="Unit of time to be shown; by default that of the fit.")
 @click.option("--title", help="Title of the report.")
 @click.option("--force", is_flag=True, help="Replace a report that is there.")
 @spoken

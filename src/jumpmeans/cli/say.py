@@ -18,6 +18,7 @@ import click
 
 # Advice of the library is for Python; here the same is said by options.
 ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"say sets=\{label: \[states\]\} in Panel\.from_frame", "give --set LABEL=STATE,STATE"),
     (r"(?:say )?(?:structure=)?Structure\(absorbing=(\[.*?\])\)", lambda found: _absorbing(found)),
     (r"Structure\(allowed=\.\.\.\)", "--allowed A-B,..."),
     (r"refine='converged'", "--option refine=converged"),

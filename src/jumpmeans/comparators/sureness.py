@@ -173,7 +173,7 @@ class Sureness:
 
     def standard_errors(self, time_unit: str | None = None) -> Table:
         """Standard error of the rate of each move, and on the diagonal of each exit rate."""
-        table = self.standard_error(lambda m: m.process_.generator(time_unit))
+        table = self.standard_error(lambda m: m.generator(time_unit))
         return Table(
             table.values, table.rows, table.columns, "from", "to", "standard error of each rate", table.unit
         )  # fmt: skip

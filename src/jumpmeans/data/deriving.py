@@ -147,9 +147,14 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
         raise PanelError(f"times must be finite, got {asked_times[~np.isfinite(asked_times)][0]}.")
     sequence = np.concatenate([panel.sequence_index, asked])
     merged = np.concatenate([panel.times, asked_times])
-    order = np.lexsort((merged, sequence))  # stable: an old row comes before a request for its time
+    starts = panel.start_times.copy()
+    np.minimum.at(starts, asked, asked_times)
+    # two times are one if they are as far from the start in floating point
+    with np.errstate(over="ignore"):
+        since = merged - starts[sequence]
+    order = np.lexsort((since, sequence))  # stable: an old row comes before a request for its time
     new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (np.diff(sequence[order]) > 0) | (np.diff(merged[order]) > 0) | (order[1:] < n)
+    new[1:] = (np.diff(sequence[order]) > 0) | (np.diff(since[order]) > 0) | (order[1:] < n)
     index = np.empty(len(order), dtype=np.int64)
     index[order] = np.cumsum(new) - 1
     kept = order[new]
@@ -184,7 +189,7 @@ def insert_times(panel: Panel, ids: Any, times: Any) -> tuple[Panel, Ints]:
         times=kept_times,
         values=values,
         offsets=offsets,
-        start_times=np.minimum(panel.start_times, kept_times[offsets[:-1]]),
+        start_times=starts,
         end_times=np.maximum(panel.end_times, kept_times[offsets[1:] - 1]),
         rows=rows,
         **more,

@@ -13,6 +13,12 @@ from .columns import as_series, exact_floats, is_number, read_column
 from .text import NUMBER, read_numbers
 
 DAY = np.timedelta64(1, "D")
+# Units of time, and how many days they have.
+UNITS = {
+    "seconds": 1 / 86400, "minutes": 1 / 1440, "hours": 1 / 24, "days": 1.0, "weeks": 7.0, "months": 365.25 / 12,
+    "years": 365.25,
+}  # fmt: skip
+SHORT = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days", "y": "years"}
 
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261  # what datetime64[ns] holds
 _KINDS = "numbers, dates or durations"
@@ -30,6 +36,20 @@ def read_times(column: Any) -> tuple[AnyArray, str | None]:
     if array.dtype != object:
         raise PanelError(f"times must be {_KINDS}, got {array.dtype}; convert the column.")
     return _read_objects(array)
+
+
+def in_unit(known: str | None, asked: str | None) -> tuple[float, str | None]:
+    """How many units of a model's times make one of the unit asked for, and its name.
+
+    Lengths between dates are known to be in days, and become what is asked for; of numbers a unit is only the name.
+    """
+    if known is None or asked is None:
+        return 1.0, asked or known
+    word = asked.strip().lower()
+    days = UNITS.get(SHORT.get(word, word.removesuffix("s") + "s"))
+    if days is not None:
+        return days, asked
+    raise ValueError(f"time_unit must be one of {', '.join(UNITS)} where times are dates, got {asked!r}.")
 
 
 def _days(durations: AnyArray) -> Floats:

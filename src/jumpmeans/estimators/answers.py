@@ -13,6 +13,7 @@ from ..arrays import AnyArray, Floats
 from ..data.deriving import from_first_seen
 from ..data.panel import Panel
 from ..data.table import Table
+from ..data.times import in_unit
 from ..model.process import Process
 from ..model.structure import Structure
 from ..options import choice
@@ -27,8 +28,9 @@ At = Mapping[str, Any] | None
 class ModelAnswers(BaseEstimator):  # type: ignore[misc]
     """What every fitted model of a process answers; `Process` has the details of those that need no panel.
 
-    A `time_unit` left out is that of the fitted panel, where it is known: days for dates. Where rates depend on
-    covariates, `at={"age": 60}` says for which values an answer is meant; those left out are at their mean.
+    Times are in days for dates, or in the `time_unit` asked for: transition_matrix(5, time_unit="years"). Of times that
+    are numbers a `time_unit` is only the name: they are in the unit of the panel. Where rates depend on covariates,
+    `at={"age": 60}` says for which values an answer is meant; those left out are at their mean.
     """
 
     process_: Process
@@ -40,11 +42,13 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
     def generator(self, time_unit: str | None = None, *, at: At = None) -> Table:
         """Rate of each move; see `Process.generator`."""
-        return self._at(at).generator(self._unit(time_unit, plural=False))
+        process, unit = self._told(at, time_unit)
+        return process.generator("day" if unit == "days" else unit)
 
     def sojourn(self, time_unit: str | None = None, *, at: At = None) -> Table:
         """Mean dwell of each state; see `Process.sojourn`."""
-        return self._at(at).sojourn(self._unit(time_unit))
+        process, unit = self._told(at, time_unit)
+        return process.sojourn(unit)
 
     def next_state(self, *, at: At = None) -> Table:
         """Where a jump leads; see `Process.next_state`."""
@@ -52,21 +56,25 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
     def transition_matrix(self, t: float, time_unit: str | None = None, *, at: At = None) -> Table:
         """Probability of each state a time t later; see `Process.transition_matrix`."""
-        return self._at(at).transition_matrix(t, self._unit(time_unit))
+        process, unit = self._told(at, time_unit)
+        return process.transition_matrix(t, unit)
 
     def total_time(self, t: float = np.inf, start: Any = None, time_unit: str | None = None, *, at: At = None) -> Table:
         """Expected time in each state from 0 to t; see `Process.total_time`."""
-        return self._at(at).total_time(t, start, self._unit(time_unit))
+        process, unit = self._told(at, time_unit)
+        return process.total_time(t, start, unit)
 
     def first_passage(self, target: Any, time_unit: str | None = None, *, at: At = None) -> Table:
         """How soon a target is first reached; see `Process.first_passage`."""
-        return self._at(at).first_passage(target, self._unit(time_unit))
+        process, unit = self._told(at, time_unit)
+        return process.first_passage(target, unit)
 
     def survival(
         self, target: Any, times: Any, start: Any = None, time_unit: str | None = None, *, at: At = None
     ) -> Table:
         """Probability of not having been in the target; see `Process.survival`."""
-        return self._at(at).survival(target, times, start, self._unit(time_unit))
+        process, unit = self._told(at, time_unit)
+        return process.survival(target, times, start, unit)
 
     def stationary(self, start: Any = None, *, at: At = None) -> Table:
         """Share of the time in each state in the long run; see `Process.stationary`."""
@@ -241,6 +249,12 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         """The process at given covariates."""
         return self._fitted().at(values)
 
+    def _told(self, at: At, time_unit: str | None) -> tuple[Process, str | None]:
+        """The process at given covariates in the unit of time asked for, and the name of the unit."""
+        process = self._at(at)
+        length, unit = in_unit(self._time_unit(), time_unit)
+        return process if length == 1.0 else replace(process, rates=length * process.rates), unit
+
     def _panel(self, data: Any) -> Panel:
         """A panel in the model's unit of time."""
         raise NotImplementedError
@@ -274,10 +288,6 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
     def _is_frail(self) -> bool:
         """Whether people differ in how fast they move."""
         return False
-
-    def _unit(self, given: str | None, plural: bool = True) -> str | None:
-        unit = self._time_unit() if given is None else given
-        return unit if plural or unit != "days" else "day"
 
     def _n_counted(self, first: str) -> int:
         """Free parameters that a likelihood depends on."""

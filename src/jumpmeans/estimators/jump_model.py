@@ -104,7 +104,7 @@ class JumpModel(ReadOut):
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))
         with explained(laid.panel, WHY, REMEDY):
-            process, decoder, dwells, levels = close(
+            process, decoder, dwells, levels, drift = close(
                 sequences, sample, run, model, labels, self.refine,
                 lambda emission: closing_prices(
                     model.prices, emission, self.transition_weight, self.emission_weight
@@ -120,6 +120,7 @@ class JumpModel(ReadOut):
             order = process.emission.stable_order(time)
             process, params = replace(process.take(order), states=labels), params.take(order)
             decoder = decoder._replace(params=decoder.params.take(order), shown=decoder.shown[order])
+            drift = None if drift is None else drift.after(order)
             if np.any(np.diff(order) < 0):  # of two equal paths a decoder takes the first, and now another comes first
                 dwells, _ = decoder.decode(sequences)
                 trajectories, time, visits = published(laid.panel, sequences, dwells, labels)
@@ -141,7 +142,9 @@ class JumpModel(ReadOut):
                 **here,
                 **more,
             )
-            new.__dict__.pop("_people_", None)
+            new.__dict__.pop("_people_", None), new.__dict__.pop("_drift_", None)
+            if drift is not None:
+                new._drift_ = drift
             if levels is not None and self.offsets is not None and isinstance(panel, Panel):
                 new._people_ = People.of(panel, levels, self.offsets)
             if trajectories is None:  # of an earlier fit

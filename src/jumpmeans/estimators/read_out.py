@@ -16,12 +16,14 @@ from ..arrays import AnyArray, Codes, Floats, Ints
 from ..data.deriving import split_requests
 from ..data.frames import make_frame
 from ..data.panel import Panel
+from ..data.times import in_unit
 from ..data.trajectories import Trajectories
 from ..emissions import Record
 from ..engines import get_engine
 from ..engines.scanned import ScannedPanel
 from ..errors import PanelError
 from ..fit import setup
+from ..fit.advice import Drift
 from ..fit.levels import find_levels, units_at_zero, units_of
 from ..fit.publish import publish_trajectories
 from ..history import History
@@ -86,6 +88,8 @@ def all_at_once(model: Fitting) -> Iterator[Fitting]:
     new = object.__new__(type(model))  # no copy by way of a pickle, which works out what is only asked for later
     vars(new).update(vars(model))
     yield new
+    for name in vars(model).keys() - vars(new).keys():
+        delattr(model, name)
     vars(model).update(vars(new))
 
 
@@ -170,12 +174,13 @@ class ReadOut(Pictured, Written, Levelled, Frail):
         require("process_" in vars(self), "a model must be fitted")
         types: dict[str, type] = {
             "process_": Process, "trajectories_": Trajectories, "history_": History, "_occupancy_": Occupancy,
-            "states_": np.ndarray, "_people_": People, "_frailties_": Frailties,
+            "states_": np.ndarray, "_people_": People, "_frailties_": Frailties, "_drift_": Drift,
         }  # fmt: skip
         require_types(self, types)
         M = len(self.process_.rates)
         require(self.states_.shape == (M,), f"there must be labels of {M} states")
-        occupancy = vars(self).get("_occupancy_")
+        drift, occupancy = vars(self).get("_drift_"), vars(self).get("_occupancy_")
+        require(drift is None or drift.state in range(M), f"a drift must be of one of {M} states")
         if occupancy is not None:
             require_floats("time of the states", occupancy.time, (M,))
             require_floats("visits of the states", occupancy.visits, (M,))
@@ -372,29 +377,35 @@ class ReadOut(Pictured, Written, Levelled, Frail):
         wide, index = with_times(panel, at)
         return read_out(wide)[index]
 
-    def summary(self) -> Any:
+    def summary(self, time_unit: str | None = None) -> Any:
         """One row per state: what it shows, how long it lasts, how much there was of it, and what follows.
+
+        Parameters
+        ----------
+        time_unit : str, optional
+            Of the mean dwells, as in `sojourn`.
 
         Returns
         -------
         frame
-            Columns state; shows; mean_dwell (1 / rate, in the unit of the panel: days for dates); time_share and
+            Columns state; shows; mean_dwell (1 / rate; mean_dwell_days for dates, or of the unit); time_share and
             visits of the fitted panel, where they are known; offset_sd: spread of the levels of people, where the
             model has levels; frailty_variance: that of what multiplies the rates of people, likewise; next: the states
             that follow, most probable first;
-            note, where there is one: that the process predicts no better than the last value carried forward.
+            note, where there is one: that the process predicts no better than the last value carried forward (first
+            row), or that the rate of a state is far from its maximum of the likelihood.
         """
         occupancy = self._occupancy()
-        return make_frame(self.summary_columns(), None if occupancy is None else occupancy.backend)
+        return make_frame(self.summary_columns(time_unit), None if occupancy is None else occupancy.backend)
 
-    def summary_columns(self) -> dict[str, Any]:
+    def summary_columns(self, time_unit: str | None = None) -> dict[str, Any]:
         """The columns of `summary`, for those who have no library of frames."""
         process = self._fitted()
         columns: dict[str, Any] = {"state": process.states, "shows": process.emission.describe()}
         occupancy = self._occupancy()
-        unit = "" if occupancy is None or occupancy.time_unit is None else f"_{occupancy.time_unit}"
+        length, unit = in_unit(self._time_unit(), time_unit)
         with np.errstate(divide="ignore"):
-            columns[f"mean_dwell{unit}"] = 1.0 / process.rates
+            columns["mean_dwell" if unit is None else f"mean_dwell_{unit}"] = 1.0 / (length * process.rates)
         if occupancy is not None:
             columns["time_share"] = occupancy.time / max(float(occupancy.time.sum()), 1e-300)
             columns["visits"] = occupancy.visits
@@ -407,9 +418,17 @@ class ReadOut(Pictured, Written, Levelled, Frail):
         if frail is not None:
             columns["frailty_variance"] = np.full(len(process.rates), frail.variance)
         columns["next"] = [next_states(process, m) for m in range(len(process.rates))]
-        check = self._last_value()
+        notes: list[list[str]] = [[] for _ in process.rates]
+        check, drift = self._last_value(), vars(self).get("_drift_")
         if check is not None and not check.better:
-            columns["note"] = [str(check)] + [""] * (len(process.rates) - 1)
+            notes[0].append(str(check))
+        if drift is not None:
+            notes[drift.state].append(
+                f"the rate of state {process.states.tolist()[drift.state]} {drift}: closing steps end early, which may "
+                "predict better; refine='converged' goes on to the maximum of the likelihood"
+            )
+        if any(notes):
+            columns["note"] = ["; ".join(own) for own in notes]
         return columns
 
 

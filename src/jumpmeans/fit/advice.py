@@ -14,6 +14,7 @@ from ..emissions import Record
 from ..engines.scanned import ScannedPanel
 from ..errors import StructureWarning
 from ..model.process import Process
+from ..stored import stored
 
 # A rate that as many closing steps again would change by about this factor is not to be relied on.
 DRIFT = 1.4
@@ -23,23 +24,48 @@ ENDINGS = 5
 FEWEST_PAIRS, FEW_REPEATS = 20, 0.02
 
 
-def warn_of_drift(last: list[Process], steps: int) -> None:
-    """Warn if the rates of the last three processes of a row of EM steps are on their way to somewhere else.
+@stored
+class Drift(NamedTuple):
+    """The state whose rate is farthest from where EM steps would lead it, and the last step of its logarithm."""
+
+    state: int
+    step: float
+
+    def __str__(self) -> str:
+        return f"still {'rises' if self.step > 0 else 'falls'} by {100 * abs(self.step):.2g} % a step"
+
+    def after(self, order: Ints) -> Drift:
+        """The same of states in another order."""
+        return self._replace(state=int(np.flatnonzero(order == self.state)[0]))
+
+
+def find_drift(last: list[Process], steps: int, hidden: bool) -> Drift | None:
+    """What moves most, if the rates of the last three processes of a row of EM steps are on their way elsewhere.
 
     Steps that fall off as 1/k, or slower, have no end in sight; k times the last one is how far they go while their
-    number grows e-fold. docs/choices.md has the numbers that DRIFT was chosen by.
+    number grows e-fold. docs/choices.md has the numbers that DRIFT was chosen by. Of hidden states, whose steps are
+    few, those count as well that fall off by a factor r, r / (1 - r) times the last one, or that grow by it.
     """
     a, b, c = (np.log(np.maximum(process.rates, 1e-300)) for process in last[-3:])
-    before, step = b - a, c - b
-    slow = np.abs(step) > (1.0 - 1.5 / steps) * np.abs(before)
-    ahead = np.where(slow, steps * step, 0.0)
+    before, step = np.abs(b - a), c - b
+    slow = np.abs(step) > (1.0 - 1.5 / steps) * before
+    r = np.minimum(np.abs(step) / np.maximum(before, 1e-300), 2.0)
+    growing = steps * np.maximum(r, 1.0) ** steps
+    falling = r / np.where(slow, 1.0, 1.0 - r)
+    ahead = step * (np.where(slow, growing, falling) if hidden else np.where(slow, steps, 0.0))
     s = int(np.argmax(np.abs(ahead)))
-    if abs(ahead[s]) > np.log(DRIFT):
-        process = last[-1]
+    return Drift(s, float(step[s])) if abs(ahead[s]) > np.log(DRIFT) else None
+
+
+def warn_of_drift(last: list[Process], steps: int) -> None:
+    """Warn if closing steps end while rates are on their way to somewhere else."""
+    drift = find_drift(last, steps, hidden=False)
+    if drift is not None:
+        process, s = last[-1], drift.state
         warnings.warn(
             f"process_ is not at the maximum of the likelihood: after {steps} closing steps the rate of state "
-            f"{process.states.tolist()[s]!r} is {process.rates[s]:.3g} and still {'rises' if step[s] > 0 else 'falls'} "
-            f"by {100 * abs(step[s]):.2g} % a step (converged_ speaks of the objective). refine='converged' goes on to "
+            f"{process.states.tolist()[s]!r} is {process.rates[s]:.3g} and {drift} "
+            "(converged_ speaks of the objective). refine='converged' goes on to "
             "the maximum; if there is none, the likelihood is flat: observe more often, forbid moves "
             "(Structure(allowed=...)), or see whether rows are the times of the moves rather than looks in between.",
             ConvergenceWarning,
@@ -119,7 +145,8 @@ def warn_of_ends(looks: Looks, labels: AnyArray, moves: Bools) -> None:
         warnings.warn(
             f"no row ever follows state {names[0]!r}, in which {looks.ended[found[0]]} sequences end"
             + (f" (nor {names[1:]})" if len(names) > 1 else "")
-            + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions.",
+            + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions; "
+            "if it means one of several states, as 'alive' may, say sets={label: [states]} in Panel.from_frame.",
             StructureWarning,
             stacklevel=4,
         )

@@ -54,7 +54,7 @@ def estimate_process(
     exits = stats.jumps.sum(axis=1)
     leavable = moves.any(axis=1)
     # half a jump and the matching time from all states: a state never left has no rate of its own
-    pooled = (exits.sum() + 0.5) / (time.sum() + 0.5 * max(time.sum(), 1e-300) / max(exits.sum(), 1.0))
+    pooled = (exits.sum() + 0.5) / (time.sum() + 0.5 * (time.sum() or 1.0) / max(exits.sum(), 1.0))
     rates, effects = np.where(leavable, (exits + 0.5) / (time + 0.5 / pooled), 0.0), params.effects
     if effects is not None:
         rates, effects = occurrence_hazards(stats, effects, rates, 0.5, 0.5 / pooled)

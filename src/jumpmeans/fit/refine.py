@@ -22,7 +22,7 @@ from ..passes import Search, Sequences
 from ..passes.sweep import MAX_ROUNDS
 from ..stored import stored
 from ..stored.kinds import require
-from .advice import warn_of_drift
+from .advice import Drift, find_drift, warn_of_drift
 from .descent import Descent, Model
 from .em_steps import em_steps, steps_after_sample
 from .levels import find_levels
@@ -72,12 +72,16 @@ class Decoder(NamedTuple):
 
 
 class Refined(NamedTuple):
-    """The end of a fit: one process, its decoder, the trajectories decoded by it, and the levels of people."""
+    """The end of a fit: one process, its decoder, the trajectories decoded by it, and the levels of people.
+
+    drift : what still moves of the rates of hidden states
+    """
 
     process: Process
     decoder: Decoder
     dwells: Any
     levels: Levels | None = None
+    drift: Drift | None = None
 
 
 def closing_prices(prices: Prices, emission: Record, transition_weight: Any, emission_weight: Any) -> Prices:
@@ -141,14 +145,18 @@ def close(
     process = last[-1]
     if refine == "converged":
         process, sequences = ascend(process, sequences)
-    elif refine == "auto" and params.emission.is_direct and len(last) > 2:
-        warn_of_drift(last, steps)
+    drift = None
+    if refine == "auto" and len(last) > 2:
+        if params.emission.is_direct:
+            warn_of_drift(last, steps)
+        else:  # ends early on purpose, see REFINE_MEASURED: not to be warned of, but to be said
+            drift = find_drift(last, steps, hidden=True)
     sequences = find_levels(sequences, process)
     decoder = Decoder.of(process, prices(process.emission), model.search)
     dwells, _ = decoder.decode(sequences)
     if behind_symbols:
         decoder = decoder._replace(shown=shown_on_trajectories(sequences, dwells, process))
-    return Refined(process, decoder, dwells, sequences.levels)
+    return Refined(process, decoder, dwells, sequences.levels, drift)
 
 
 def shown_on_trajectories(sequences: Sequences, dwells: Any, process: Process) -> AnyArray:

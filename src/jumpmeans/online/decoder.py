@@ -135,7 +135,7 @@ class OnlineDecoder:
         fitted = getattr(self.model, "trajectories_", None)
         self._clock = None if fitted is None else fitted.clock
         at_once = least_margin is None and hold is None
-        longest = LONGEST_GAP / max(float(process.rates.max()), 1e-300)
+        longest = LONGEST_GAP / (float(process.rates.max()) or 1.0)
         rate, B, table, _, leave = power_tables(process.rate_matrix, longest)
         self._decodes_by = (
             params.rates, jump_costs(params.transition_probs, prices.transition), search.base,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .axes import axes, colours, in_unit
-from .given import process_of
+from .given import in_time_unit
 
 # Radius of a state, when the ring has radius 1 and two or three states.
 RADIUS = 0.24
@@ -28,7 +28,7 @@ def plot_transitions(model: Any, ax: Any = None, *, least: float = 0.01, time_un
     least : float
         Moves less likely than this among those from their state are left out.
     time_unit : str, optional
-        Of dwell times and rates, such as "years"; after dates it is days.
+        Of dwell times and rates, such as "years"; after dates it is that, or days.
 
     Returns
     -------
@@ -36,8 +36,7 @@ def plot_transitions(model: Any, ax: Any = None, *, least: float = 0.01, time_un
         A circle holds the state and its mean dwell; an arrow has the rate of the move (up to twenty of them), and is
         the wider, the likelier the move is among those from its state.
     """
-    process = process_of(model)
-    unit = time_unit or (None if model is process else model._time_unit())
+    process, _, unit = in_time_unit(model, time_unit)
     M = len(process.rates)
     ax = axes(ax, size=(4.8, 4.2))
     angles = np.pi * (1.0 if M == 2 else 0.5) - 2.0 * np.pi * np.arange(M) / M

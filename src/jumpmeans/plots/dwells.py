@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Bools, Floats
 from .axes import axes, colours, in_unit, legend, open_frame
-from .given import process_of
+from .given import in_time_unit
 
 # Fewer ended dwells than this say nothing of a law.
 FEWEST = 3
@@ -25,7 +25,7 @@ def plot_dwells(model: Any, trajectories: Any = None, ax: Any = None, *, time_un
     ax : matplotlib axes, optional
         A new figure if left out.
     time_unit : str, optional
-        Of the time axis, such as "years"; after dates it is days.
+        Of the time axis, such as "years"; after dates it is that, or days.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def plot_dwells(model: Any, trajectories: Any = None, ax: Any = None, *, time_un
     Steps that fall off sooner than their line mean shorter dwells, later ones longer. A decoder leaves out dwells too
     short to tell, so that steps begin flat also where the law holds.
     """
-    process = process_of(model)
+    process, length, unit = in_time_unit(model, time_unit)
     paths = getattr(model, "trajectories_", None) if trajectories is None else trajectories
     if paths is None:
         raise ValueError(
@@ -47,7 +47,7 @@ def plot_dwells(model: Any, trajectories: Any = None, ax: Any = None, *, time_un
             "give model.decode(panel)."
         )
     ax = axes(ax)
-    lengths, ended = paths.dwell_times(), ~paths.running
+    lengths, ended = paths.dwell_times() / length, ~paths.running
     low = 1.0
     for m, (colour, state) in enumerate(zip(colours(len(process.states)), process.states.tolist(), strict=True)):
         own = paths.codes == m
@@ -62,7 +62,6 @@ def plot_dwells(model: Any, trajectories: Any = None, ax: Any = None, *, time_un
     ax.yaxis.set_major_formatter("{x:g}")
     ax.set_ylim(0.7 * low, 1.1)
     ax.set_ylabel("share of dwells that last longer")
-    unit = time_unit or ("days" if paths.clock is not None else None)
     ax.set_xlabel(in_unit("length of a dwell", unit))
     open_frame(ax)
     legend(ax, "state: decoded (steps), exponential (dashed)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from ..data.panel import Panel
+from ..data.times import in_unit
 from ..model.process import Process
 
 
@@ -21,6 +23,13 @@ def process_of(model: Any) -> Process:
             "with states."
         )
     return process  # type: ignore[no-any-return]
+
+
+def in_time_unit(model: Any, asked: str | None) -> tuple[Process, float, str | None]:
+    """The process of a model in the unit of time asked for, how many units of the model make one, and its name."""
+    process = process_of(model)
+    length, unit = in_unit(None if model is process else model._time_unit(), asked)
+    return replace(process, rates=length * process.rates), length, unit
 
 
 def position(ids: NDArray[Any], id: Any, name: str) -> int:

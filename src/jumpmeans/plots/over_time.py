@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .axes import axes, colours, in_unit, legend, open_frame
-from .given import process_of
+from .given import in_time_unit
 
 # Curves are drawn through so many points.
 POINTS = 200
@@ -24,31 +24,33 @@ def plot_prevalence(
     model : fitted model
     panel : Panel or frame
     times : (K,), optional
-        Times since the start of each window, of the dots; by default eleven from 0 to the longest.
+        Times since the start of each window, of the dots, as `prevalence` takes them; by default eleven from 0 to the
+        longest.
     ax : matplotlib axes, optional
         A new figure if left out.
     initial, carry : optional
         Where sequences start, and whether those in an absorbing state stay counted, as in `prevalence`.
     time_unit : str, optional
-        Of the time axis, such as "years"; after dates it is days.
+        Of the time axis, such as "years"; after dates it is that, or days.
 
     Returns
     -------
     ax : matplotlib axes
         Dots grow with the number of sequences under observation.
     """
-    process = process_of(model)
+    process, length, unit = in_time_unit(model, time_unit)
     seen = model.prevalence(panel, times, initial=initial, carry=carry)
     grid = np.linspace(0.0, float(seen.times.max()), POINTS)
     expected = model.prevalence(panel, grid, initial=initial).expected.values
     ax = axes(ax)
     sizes = 4.0 + 32.0 * seen.n / max(float(seen.n.max()), 1.0)
     for m, (colour, state) in enumerate(zip(colours(len(process.states)), process.states.tolist(), strict=True)):
-        ax.plot(grid, expected[:, m], color=colour, linewidth=1.4, label=str(state))
-        ax.scatter(seen.times, seen.observed.values[:, m], s=sizes, color=colour, linewidths=0, clip_on=False, zorder=3)
+        ax.plot(grid / length, expected[:, m], color=colour, linewidth=1.4, label=str(state))
+        dots = seen.observed.values[:, m]
+        ax.scatter(seen.times / length, dots, s=sizes, color=colour, linewidths=0, clip_on=False, zorder=3)
     ax.set_ylim(0.0, 1.0)
     ax.set_ylabel("share of sequences")
-    _since(ax, time_unit or model._time_unit())
+    _since(ax, unit)
     legend(ax, "state: observed (dots), expected (lines)")
     return ax
 
@@ -63,22 +65,23 @@ def plot_survival(
     model : fitted model or Process
     target : state or list of states
     times : (K,), optional
-        By default up to three times the longest median (a third of the way down), where there is one.
+        In the unit of the axis; by default up to three times the longest median (a third of the way down), where
+        there is one.
     ax : matplotlib axes, optional
         A new figure if left out.
     start : state or (M,) probabilities, optional
         As in `survival`.
     time_unit : str, optional
-        Of the time axis, such as "years"; after dates it is days.
+        Of the time axis, such as "years"; after dates it is that, or days.
 
     Returns
     -------
     ax : matplotlib axes
     """
-    process = process_of(model)
+    process, _, unit = in_time_unit(model, time_unit)
     if times is None:
         times = np.linspace(0.0, _far(process, target), POINTS)
-    table = model.survival(target, times, start)
+    table = model.survival(target, times, start, time_unit)
     t = np.asarray(table.rows, dtype=np.float64)
     ax = axes(ax)
     shades = dict(zip(process.states.tolist(), colours(len(process.states)), strict=True))
@@ -87,7 +90,7 @@ def plot_survival(
             ax.plot(t, table.values[:, c], color=shades.get(label, "black"), linewidth=1.6, label=str(label))
     ax.set_ylim(0.0, 1.02)
     ax.set_ylabel(table.name)
-    _since(ax, time_unit or (None if model is process else model._time_unit()))
+    _since(ax, unit)
     legend(ax, "start")
     return ax
 

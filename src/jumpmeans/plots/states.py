@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .axes import LETTERS_PER_INCH, axes, in_unit, inches_wide
-from .given import mean_of, process_of, state_names
+from .given import in_time_unit, mean_of, state_names
 
 # More cells than this on a side leave no room for numbers.
 MOST_CELLS = 12
@@ -23,16 +23,14 @@ def plot_states(model: Any, ax: Any = None, *, time_unit: str | None = None, val
     ax : matplotlib axes, optional
         A new figure if left out.
     time_unit, value_unit : str, optional
-        Of the mean dwell times, such as "years"; after dates they are in days. Of the means of the states.
+        Of the mean dwell times, such as "years"; after dates it is that, or days. Of the means of the states.
 
     Returns
     -------
     ax : matplotlib axes
         Row: the state left, its mean dwell time 1/λ at the right. Cell: probability of the jump.
     """
-    process = process_of(model)
-    clock = getattr(getattr(model, "trajectories_", None), "clock", None)
-    time_unit = time_unit or (None if clock is None else "days")
+    process, _, unit = in_time_unit(model, time_unit)
     M = len(process.rates)
     P = np.ma.masked_array(process.transition_probs, np.eye(M, dtype=bool))
     ax = axes(ax, size=(4.8, 3.0 + max(0.0, 0.22 * (M - 6))))
@@ -48,7 +46,7 @@ def plot_states(model: Any, ax: Any = None, *, time_unit: str | None = None, val
     dwells = [f"{1.0 / rate:.3g}" if rate > 0 else "for ever" for rate in process.rates]
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(M), dwells)
-    right.set_ylabel(in_unit("mean dwell time", time_unit))
+    right.set_ylabel(in_unit("mean dwell time", unit))
     right.tick_params(length=0)
     right.spines["right"].set_visible(False)
     ax.tick_params(length=0)

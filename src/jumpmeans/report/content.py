@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from ..comparators.sampled import SampledReadOut
 from ..data.panel import Panel
+from ..data.times import in_unit
 from ..data.trajectories import Trajectories
 from ..estimators.read_out import as_panel
 from ..model.process import Process
@@ -56,28 +57,28 @@ def make_content(
     panel = as_panel(panel)
     criterion = "time" if isinstance(model, SampledReadOut) else _first_criterion(model)
     paths = model.decode(panel, criterion)
-    if panel.clock is not None:
-        time_unit = "days"
+    length, unit = in_unit(None if panel.clock is None else "days", time_unit)
     D = min(panel.n_columns, MOST_COLUMNS)
     told = [str(warning) for warning in warnings]
     sequences = browse(model, panel, paths, room)
     shares = prevalence(process, panel, paths)
+    shares["times"] = shares["times"] / length
     return {
         "title": str(title or f"{type(model).__name__}: {_n(len(process.rates), 'state')} of {_names(panel)}"),
         "overview": {
-            "facts": _facts(model, panel, paths, criterion, time_unit),
+            "facts": _facts(model, panel, paths, criterion, length, unit),
             "settings": {name: repr(value) for name, value in model.get_params(deep=False).items()},
             "warnings": [*told, *_own_warnings(model, panel, paths)],
             "errors": held_out_errors(model, panel, held_out, bins, random_state),
             "history": _history(model),
         },
-        "states": _states(model, process, panel, paths, dwell_interval),
+        "states": _states(model, process, panel, paths, dwell_interval, length),
         "time": {
-            "unit": time_unit,
+            "unit": unit,
             "origin": None if panel.clock is None else str(np.datetime_as_string(panel.clock.origin, unit="ms")),
             "zone": panel.clock is not None and panel.clock.zone is not None,
         },
-        "moves": {"probs": _rounded(process.next_state().values), "rates": _rounded(process.rate_matrix)},
+        "moves": {"probs": _rounded(process.next_state().values), "rates": _rounded(length * process.rate_matrix)},
         "prevalence": {name: _rounded(x, 3 if name in ("shares", "expected") else 5) for name, x in shares.items()},
         "columns": [_column(process, panel, paths, d) for d in range(D)],
         "more_columns": panel.n_columns - D,
@@ -93,11 +94,13 @@ def _first_criterion(model: Any) -> str:
     return str(inspect.signature(model.decode).parameters["criterion"].default)
 
 
-def _facts(model: Any, panel: Panel, paths: Trajectories, criterion: str, unit: str | None) -> list[tuple[str, str]]:
+def _facts(
+    model: Any, panel: Panel, paths: Trajectories, criterion: str, length: float, unit: str | None
+) -> list[tuple[str, str]]:
     """What was fitted, and on what."""
     first, last = (_time(panel, t) for t in (panel.start_times.min(), panel.end_times.max()))
-    windows = panel.end_times - panel.start_times
-    in_unit = f" {unit}" if unit else ""
+    windows = (panel.end_times - panel.start_times) / length
+    units = f" {unit}" if unit else ""
     emissions = zip(panel.columns, model.process_.emission.columns, strict=True)
     families = ", ".join(f"{name} ({column.name})" for name, column in emissions)
     observed = int(panel.observed.sum())
@@ -108,8 +111,8 @@ def _facts(model: Any, panel: Panel, paths: Trajectories, criterion: str, unit: 
         ("Values", families),
         ("Sequences", f"{panel.n_sequences:,}"),
         ("Observations", f"{observed:,}{blank}"),
-        ("Times", f"{first} to {last}" + ("" if panel.clock is not None else in_unit)),
-        ("Window of a sequence", f"{np.median(windows):.4g}{in_unit} (median)"),
+        ("Times", f"{first} to {last}" + ("" if panel.clock is not None else units)),
+        ("Window of a sequence", f"{np.median(windows):.4g}{units} (median)"),
         ("Jumps", f"{paths.n_jumps:,}, {paths.n_jumps / max(len(paths), 1):.3g} a sequence"),
         ("Paths", PATHS.get(criterion, criterion)),
     ]
@@ -132,7 +135,8 @@ def _time(panel: Panel, t: float) -> str:
 
 def _own_warnings(model: Any, panel: Panel, paths: Trajectories) -> list[str]:
     """What a reader must know before trusting the rest."""
-    found = []
+    summary: dict[str, Any] = model.summary_columns() if hasattr(model, "summary_columns") else {}
+    found = [f"{note[0].upper()}{note[1:]}." for note in summary.get("note", ()) if note]
     if getattr(model, "converged_", True) is False:
         found.append("The fit had not converged when it was stopped; more iterations may change it.")
     r_hat = np.asarray(getattr(model, "r_hat_", 1.0), dtype=np.float64)
@@ -174,12 +178,14 @@ def _history(model: Any) -> dict[str, Any] | None:
 # --------------------------------------------------------------------------------------------------- states
 
 
-def _states(model: Any, process: Process, panel: Panel, paths: Trajectories, given: Any) -> list[dict[str, Any]]:
+def _states(
+    model: Any, process: Process, panel: Panel, paths: Trajectories, given: Any, length: float
+) -> list[dict[str, Any]]:
     """A row for each state: label, what it shows, dwell with its interval, share of the time, visits, what is next."""
     time = panel.weights @ paths.time_in_state()
     sequence = np.repeat(np.arange(len(paths)), np.diff(paths.offsets))
     visits = np.bincount(paths.codes, weights=panel.weights[sequence], minlength=len(process.rates))
-    bounds, level = _dwell_interval(model, given, len(process.rates))
+    bounds, level = _dwell_interval(model, given, len(process.rates), length)
     rows = []
     shows = process.emission.describe()
     for m, label in enumerate(process.states.tolist()):
@@ -188,7 +194,7 @@ def _states(model: Any, process: Process, panel: Panel, paths: Trajectories, giv
         rows.append({
             "label": str(label),
             "shows": "" if shows[m] == str(label) else shows[m],
-            "dwell": _finite(1.0 / process.rates[m]) if process.rates[m] > 0 else None,
+            "dwell": _finite(1.0 / (length * process.rates[m])) if process.rates[m] > 0 else None,
             "interval": None if bounds is None or process.rates[m] == 0 else [*bounds[m], level],
             "absorbing": bool(process.rates[m] == 0),
             "share": float(time[m] / time.sum()) if time.sum() > 0 else 0.0,
@@ -198,7 +204,7 @@ def _states(model: Any, process: Process, panel: Panel, paths: Trajectories, giv
     return rows
 
 
-def _dwell_interval(model: Any, given: Any, M: int) -> tuple[list[list[Any]] | None, float]:
+def _dwell_interval(model: Any, given: Any, M: int, length: float) -> tuple[list[list[Any]] | None, float]:
     """Bounds of the mean dwell of each state, and their level: as given, or from the draws of a sampler."""
     if given is not None:
         try:
@@ -216,7 +222,7 @@ def _dwell_interval(model: Any, given: Any, M: int) -> tuple[list[list[Any]] | N
         with np.errstate(divide="ignore"):
             low, high = np.quantile(1.0 / np.reshape(rates, (-1, M)), [0.05, 0.95], axis=0)
         level = 0.9
-    return [[_finite(a), _finite(b)] for a, b in zip(low, high, strict=True)], level
+    return [[_finite(a), _finite(b)] for a, b in zip(low / length, high / length, strict=True)], level
 
 
 # -------------------------------------------------------------------------------------------------- columns

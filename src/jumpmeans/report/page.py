@@ -52,7 +52,7 @@ def write_report(
     warnings : sequence of str
         What else a reader should be warned of, such as warnings of the fit.
     time_unit : str, optional
-        Unit of time to show, such as "hours"; dates need none.
+        Unit of time to show, such as "hours"; after dates, lengths of time are told in it, or in days.
     bins : sequence of float, or {column: sequence of float}, optional
         Bounds that make categories of numbers for the held-out error, as in `reconstruction_error`.
     dwell_interval : Interval, optional
