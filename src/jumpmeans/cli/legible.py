@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..evaluation.compare import Comparison
 
-SHARE, NUMBER = "{:.1f} %", "{:.3g}"
+Form = Callable[[float], str]
+
+
+def number(x: float, digits: int = 3) -> str:
+    """A number to so many digits, what stands before its point in full."""
+    return f"{x:.0f}" if 10.0 ** (digits - 1) <= abs(x) < 1e9 else f"{x:.{digits}g}"
+
+
+def share(x: float) -> str:
+    """A share in per cent."""
+    return f"{100 * x:.1f} %"
 
 
 def of_states(summary: Mapping[str, Any], unit: str | None) -> dict[str, list[Any]]:
@@ -19,12 +29,12 @@ def of_states(summary: Mapping[str, Any], unit: str | None) -> dict[str, list[An
         cells = list(column)
         if name.startswith("mean_dwell"):
             title = f"mean dwell ({unit})" if unit else "mean dwell"
-            columns[title] = [f"{dwell:.4g}" if dwell < inf else "for ever" for dwell in cells]
+            columns[title] = [number(dwell, 4) if dwell < inf else "for ever" for dwell in cells]
             if "dwell_low" in summary:
                 bounds = zip(summary["dwell_low"], summary["dwell_high"], strict=True)
-                columns["90 % interval"] = [_interval(low, high, NUMBER) if low < inf else "" for low, high in bounds]
+                columns["90 % interval"] = [_interval(low, high, number) if low < inf else "" for low, high in bounds]
         elif name == "time_share":
-            columns["share of time"] = [SHARE.format(100 * share) for share in cells]
+            columns["share of time"] = list(map(share, cells))
         elif name == "shows" and cells == [str(state) for state in summary["state"]]:
             continue
         elif name not in ("note", "dwell_low", "dwell_high"):
@@ -34,20 +44,20 @@ def of_states(summary: Mapping[str, Any], unit: str | None) -> dict[str, list[An
 
 def of_comparison(found: Comparison) -> dict[str, list[str]]:
     """The rows of a comparison, least error first."""
-    form, scale = (SHARE, 100) if found.measure.startswith("share") else (NUMBER, 1)
+    form = share if found.measure.startswith("share") else number
     rows = found.rows
     return {
         "model or rule": [row["name"] for row in rows],
-        "error": [_known(scale * row["error"], form) or "failed" for row in rows],
-        "interval": [_interval(scale * row["low"], scale * row["high"], form) for row in rows],
-        "log score": [_known(row["log_score"], NUMBER) for row in rows],
-        "seconds": [_known(row["seconds"], "{:.2g}") for row in rows],
+        "error": [_known(row["error"], form) or "failed" for row in rows],
+        "interval": [_interval(row["low"], row["high"], form) for row in rows],
+        "log score": [_known(row["log_score"], number) for row in rows],
+        "seconds": [_known(row["seconds"], lambda x: number(x, 2)) for row in rows],
     }
 
 
-def _interval(low: float, high: float, form: str) -> str:
-    return f"{form.format(low).removesuffix(' %')} to {form.format(high)}" if low == low else ""
+def _interval(low: float, high: float, form: Form) -> str:
+    return f"{form(low).removesuffix(' %')} to {form(high)}" if low == low else ""
 
 
-def _known(x: float, form: str) -> str:
-    return form.format(x) if x == x else ""
+def _known(x: float, form: Form) -> str:
+    return form(x) if x == x else ""

@@ -66,6 +66,7 @@ def make_content(
     return {
         "title": str(title or f"{type(model).__name__}: {_n(len(process.rates), 'state')} of {_names(panel)}"),
         "overview": {
+            "path": PATHS.get(criterion, criterion),
             "facts": _facts(model, panel, paths, criterion, length, unit),
             "settings": {name: repr(value) for name, value in model.get_params(deep=False).items()},
             "warnings": [*told, *_own_warnings(model, panel, paths)],
