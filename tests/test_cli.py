@@ -550,6 +550,7 @@ def test_tune(run):
     assert code == 0, err
     assert "best: " in out and {path.name for path in Path("t").iterdir()} == {"model.jm", "trials.csv", "run.json"}
     assert len(Path("t/trials.csv").read_text().splitlines()) == 3
+    assert out.endswith("model.jm, trials.csv, run.json in t\n") and "message" not in out and " %" in out
     assert run(*arguments)[0] == 5
 
 
@@ -595,6 +596,20 @@ def test_help_loads_nothing_heavy():
     assert done.returncode == 0, done.stderr
     for name in ("fit", "compare", "decode", "forecast", "simulate", "tune", "report", "watch", "doctor"):
         assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes(shell):
+    """What docs/command-line.md tells people to evaluate, and what it then asks for."""
+    program = [sys.executable, "-c", "from jumpmeans.cli import app; app(prog_name='jumpmeans')"]
+
+    def told(step, **more):
+        env = {**os.environ, "_JUMPMEANS_COMPLETE": f"{shell}_{step}", **more}
+        return subprocess.run(program, env=env, capture_output=True, text=True, timeout=60).stdout
+
+    assert "jumpmeans" in told("source") and f"_JUMPMEANS_COMPLETE={shell}_complete" in told("source")
+    found = told("complete", COMP_WORDS="jumpmeans fit --ho", COMP_CWORD="--ho" if shell == "fish" else "2")
+    assert "--hold-out" in found and "--help" not in found
 
 
 def test_python_m_and_exit_codes(tmp_path):

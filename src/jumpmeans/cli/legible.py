@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from ..evaluation.compare import Comparison
 
 Form = Callable[[float], str]
+# Columns of trials that are errors, as people call them.
+OF_ERRORS = {"error": "error", "se": "standard error", "change": "change", "change_se": "its standard error"}
 
 
 def number(x: float, digits: int = 3) -> str:
@@ -55,9 +57,22 @@ def of_comparison(found: Comparison) -> dict[str, list[str]]:
     }
 
 
+def of_trials(table: Mapping[str, Sequence[Any]], measure: str) -> dict[str, list[Any]]:
+    """Trials of weights, without what none of them has; a change is one from the first."""
+    form = share if measure.startswith("share") else number
+    told = {
+        name: [_known(x, form) for x in column] if name in OF_ERRORS else list(column) for name, column in table.items()
+    }
+    return {OF_ERRORS.get(name, name): column for name, column in told.items() if any(map(_is_told, column))}
+
+
+def _is_told(x: Any) -> bool:
+    return x is not None and x == x and x != ""
+
+
 def _interval(low: float, high: float, form: Form) -> str:
     return f"{form(low).removesuffix(' %')} to {form(high)}" if low == low else ""
 
 
-def _known(x: float, form: Form) -> str:
-    return form(x) if x == x else ""
+def _known(x: float | None, form: Form) -> str:
+    return form(x) if x is not None and x == x else ""
