@@ -239,9 +239,9 @@ def test_a_terminal_sees_tables_in_full_numbers():
     assert [legible.number(x) for x in (0.0123, 8.126, 999.6, 1766.2, 3e12, np.inf)] == [
         "0.0123", "8.13", "1000", "1766", "3e+12", "inf",
     ]  # fmt: skip
-    summary = {"state": [1], "mean_dwell": [5371.4], "dwell_low": [65.21], "dwell_high": [1766.2]}
+    summary = {"state": [1], "mean_dwell": [5371.4], "visits": [68399.0], "dwell_low": [65.21], "dwell_high": [1766.2]}
     assert legible.of_states(summary, "days") == {
-        "state": [1], "mean dwell (days)": ["5371"], "90 % interval": ["65.2 to 1766"],
+        "state": [1], "mean dwell (days)": ["5371"], "90 % interval": ["65.2 to 1766"], "visits": ["68399"],
     }  # fmt: skip
 
 

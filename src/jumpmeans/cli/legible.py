@@ -39,6 +39,8 @@ def of_states(summary: Mapping[str, Any], unit: str | None) -> dict[str, list[An
             columns["share of time"] = list(map(share, cells))
         elif name == "shows" and cells == [str(state) for state in summary["state"]]:
             continue
+        elif name == "visits":
+            columns[name] = list(map(number, cells))
         elif name not in ("note", "dwell_low", "dwell_high"):
             columns[name] = cells
     return columns

@@ -119,7 +119,8 @@ def _facts(
     ]
     for name, what in (("objective_", "Objective"), ("log_likelihood_", "Log-likelihood")):
         if hasattr(model, name):
-            facts.append((what, f"{getattr(model, name):,.6g}"))
+            value = float(getattr(model, name))
+            facts.append((what, f"{value:,.0f}" if 1e5 <= abs(value) < 1e12 else f"{value:,.6g}"))
     if hasattr(model, "n_iter_"):
         ends = {True: ", converged", False: ", not converged", None: ""}
         end = ends[getattr(model, "converged_", None)]
