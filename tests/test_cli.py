@@ -290,6 +290,7 @@ def test_a_part_is_held_out_where_that_is_quick(run):
         return json.loads(Path(f"{arguments[0].removesuffix('.csv')}-fit/run.json").read_text())["held_out"], out
 
     found, out = held_out("v.csv")
+    assert "<title>v.csv: 2 states of stage</title>" in Path("v-fit/report.html").read_text("utf-8")
     assert found["verdict"] in out and "Nothing was held out" not in Path("v-fit/report.html").read_text("utf-8")
     for arguments in (["v.csv", "--hold-out", "0"], ["v.csv", "--no-report"], ["small.csv"]):
         assert held_out(*arguments)[0] is None

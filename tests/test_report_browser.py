@@ -83,7 +83,8 @@ def dated(tmp_path_factory):
     times = np.datetime64("2024-03-01T08:30", "ns") + (panel.times * 86400e9).astype("timedelta64[ns]")
     panel = jm.Panel.from_arrays(times, values, panel.ids[panel.sequence_index], columns=["lactate", "sign"])
     path = tmp_path_factory.mktemp("report") / "dated.html"
-    return jm.write_report(jm.JumpMeans.from_process(process), panel, path)
+    known = {"JumpMeans, trajectory that errs least": 0.123, "last value carried forward": 0.2}
+    return jm.write_report(jm.JumpMeans.from_process(process), panel, path, held_out=known)
 
 
 def ids_of(page):
@@ -211,6 +212,10 @@ def test_dark_print_and_narrow(open_page, dated):
     colour = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(colour) == "rgb(20, 23, 27)"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    # caught: errors off the screen, beside the names that they belong to
+    assert page.evaluate(
+        "[...document.querySelectorAll('.errors')].every(x => x.scrollWidth <= x.parentNode.clientWidth)"
+    )
     hatch = "getComputedStyle(document.documentElement).getPropertyValue('--hatch').trim()"
     assert page.evaluate(hatch) == "transparent"
     page.check("#patterns")

@@ -14,7 +14,7 @@ from .files import Clock, check_free, make_folder, peak_memory, write_csv, write
 from .held_out import has_failed, hold_out_test, usual_share
 from .held_out import to_record as held_record
 from .models import make_model, model_options
-from .say import by_options, plural
+from .say import by_options, plural, titled
 from .sureness import dwell_interval, to_record
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ def fit(
         model.save(folder / "model.jm")
         write_trajectories(folder / names[1], model.trajectories_)
         write_csv(folder / "states.csv", summary)
-        page = None if no_report else _write_report(say, model, panel, folder, held, sure, title, unit)
+        called = title or titled(model, panel, file)
+        page = None if no_report else _write_report(say, model, panel, folder, held, sure, called, unit)
         written = names if no_report or page is not None else names[:-1]
     write_run(
         folder / "run.json", file, columns.roles, clock,
@@ -134,7 +135,7 @@ def _describe(model: Any) -> dict[str, Any]:
 
 
 def _write_report(
-    say: Say, model: Any, panel: Any, folder: Path, held: Any, sure: Any, title: str | None, unit: str | None
+    say: Say, model: Any, panel: Any, folder: Path, held: Any, sure: Any, title: str, unit: str | None
 ) -> Path | None:
     """Write the report, where what it needs is there; where it is."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shlex
 import shutil
@@ -42,6 +43,13 @@ def clean(text: str) -> str:
 def plural(n: int, noun: str) -> str:
     """A number with its noun."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def titled(model: Any, panel: Any, file: str) -> str:
+    """The title of a report where none is given: of which table it is, and of what."""
+    names = panel.columns[:3]
+    values = ", ".join(names) if panel.n_columns <= 3 else f"{', '.join(names)} and {panel.n_columns - 3} more"
+    return f"{os.path.basename(file)}: {plural(len(model.states_), 'state')} of {values}"
 
 
 def by_options(text: str) -> str:
