@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.bounds import bound_jumps, make_bounds
+from jumpmeans.kernels.bounds import find_cheapest, make_bounds
+from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
+from jumpmeans.kernels.sweep import Task, bound, decode, is_plain, reach_of
 from test_decode import (
     Problem,
     candidates,
@@ -28,11 +30,63 @@ BATCH = 10
 KINDS = {kind.__name__: kind for kind in (plain, infinite, direct, forbidden)}
 
 
+def task_of(p, tau, seen=None):
+    """A problem whose rows are at these times, as the kernels have it."""
+    seen = np.ones(len(tau), bool) if seen is None else seen
+    into = np.ascontiguousarray(p.X.T)[None]
+    return Task(tau, seen, np.zeros(len(tau), np.int8), p.end, p.cost, p.lam, into, None, p.first_running, False)
+
+
+def find_bounds(p, task, once):
+    """All bounds of a problem, and the limit that they were worked out for."""
+    bounds = make_bounds(*p.cost.shape)
+    find_cheapest(task.into, bounds)
+    room = len(p.cost) + 1
+    dwells = np.zeros(room, np.int32), np.zeros(room), np.zeros(room, np.int32)
+    _, limit = bound(task, once, is_plain(task), *dwells, 1, bounds)
+    return bounds, limit
+
+
 def bounds_of(p, once):
     """Of each gap of a problem."""
-    bounds = make_bounds(*p.cost.shape)
-    bound_jumps(p.cost, np.ascontiguousarray(p.X.T)[None], once, bounds)
-    return bounds.gaps
+    tau = np.linspace(0.0, p.end, len(p.cost) + 2)[1:-1]
+    return find_bounds(p, task_of(p, tau), once)[0].gaps
+
+
+def solve_within(task, times, rows, one_a_gap, bounds, limit):
+    """Value and dwells of the decoder that leaves out what is beyond a limit."""
+    n, M = len(times), len(task.lam)
+    room = make_room(n + 1, M, QUEUE)
+    room.cand_time[:n], room.cand_row[:n] = times, rows
+    while (value := decode(task, one_a_gap, n, room, bounds, limit)) == -math.inf:
+        room = widen(room)
+    dwells = np.empty(n + 1, np.int32), np.empty(n + 1), np.empty(n + 1, np.int32)
+    return value, [part[: trace_back(room, *dwells)].tolist() for part in dwells] if value < math.inf else None
+
+
+@pytest.mark.parametrize("one_a_gap", [False, True])
+def test_moves_that_cannot_pay_change_nothing(one_a_gap):
+    """The best path is found among the moves within its cost, to the bit, also where blank rows let jumps pass.
+
+    Planted: the best move alone where others are within the limit; bounds of a gap alone in a stretch of blank rows.
+    """
+    rng = np.random.default_rng(8)
+    fewer = 0
+    for _ in range(600):
+        p = sequence(rng, L=int(rng.integers(2, 12)))
+        task = task_of(p, p.tau, p.seen)
+        times, rows = candidates(rng, p.tau, p.end, 4 if one_a_gap else 1)
+        free = solve_within(task, times, rows, one_a_gap, make_bounds(1, len(p.lam)), math.inf)
+        if free[1] is None:
+            continue
+        bounds, known = find_bounds(p, task, True)
+        limit = min(known, reach_of(free[0]))
+        if limit < reach_of(free[0]):  # the candidates are worse than the path at hand
+            continue
+        assert solve_within(task, times, rows, one_a_gap, bounds, limit) == free
+        M = len(p.lam)
+        fewer += np.count_nonzero(bounds.others[: len(p.tau) + 1] > limit) > 0 and M > 2
+    assert fewer > 100
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
+from jumpmeans.kernels.bounds import make_bounds
 from jumpmeans.kernels.clock import Course
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
 from jumpmeans.kernels.jump_times import WORK, place_jumps
@@ -87,7 +88,7 @@ def solve(rng, p):
     room = make_room(n + 1, M, QUEUE)
     room.cand_time[:n], room.cand_row[:n] = p.cand_time, p.cand_row
     task = task_of(rng, p)
-    while (value := decode(task, False, n, room)) == -math.inf:
+    while (value := decode(task, False, n, room, make_bounds(1, M), math.inf)) == -math.inf:
         room = widen(room)
     if value == math.inf:
         return value, None

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
+from jumpmeans.kernels.bounds import make_bounds
 from jumpmeans.kernels.candidates import SPREAD, place_candidates, spread_candidates
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
 from jumpmeans.kernels.sweep import Task, decode, sweep_block
@@ -39,7 +40,7 @@ def solve(problem, one_a_gap=False):
     task = Task(
         blank, blank > 0, plain, problem.end, problem.cost, problem.lam, into, None, problem.first_running, False
     )  # fmt: skip
-    while (value := decode(task, one_a_gap, n, room)) == -math.inf:
+    while (value := decode(task, one_a_gap, n, room, make_bounds(1, M), math.inf)) == -math.inf:
         room = widen(room)
     if value == math.inf:
         return value, room.found[2]
@@ -209,7 +210,7 @@ KINDS = [plain, infinite, direct, forbidden, ties, dense, at_the_end, absorbing,
 @settings(max_examples=15)
 def test_equals_quadratic_decoder(kind, seed):
     # 11 kinds x 15 examples x 20 problems = 3,300 problems
-    # planted: in jump_from_likely, the least instead of the largest of what the two likely states lead to
+    # planted: in leave_out, the least instead of the largest of what the two likely states lead to
     rng = np.random.default_rng(seed)
     for _ in range(BATCH):
         check(kind(rng))

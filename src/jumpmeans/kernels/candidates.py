@@ -38,7 +38,7 @@ def _pin(cand_time, cand_row, n, time, row):
     return n
 
 
-@njit(**LEAF)
+@njit(inline="always", **LEAF)
 def place_candidates(
     tau, seen, kinds, end, jump_time, jump_row, n_jumps, base, per_gap, beam, least, limit, cand_time, cand_row
 ):  # fmt: skip
@@ -126,7 +126,7 @@ def place_candidates(
     return n
 
 
-@njit(**LEAF)
+@njit(inline="always", **LEAF)
 def spread_candidates(tau, kinds, end, least, limit, cand_time, cand_row):
     """SPREAD candidates in each gap where `least` is up to `limit`, from its start to its end, for one jump a gap.
 

@@ -16,11 +16,12 @@ from numba import njit
 from ..jit import JIT, LEAF
 from ..kinds import FORCES
 from ..model.objective import complete_cost, running_cost
+from .bounds import find_moves
 from .candidates import SPREAD
 from .clock import candidate_hour
 
 # Observation costs run up to this before they are charged to the starts that ran them up.
-FOLD = 100.0
+FOLD = 1000.0
 # From so many states on it pays to leave out those that no best jump can come from.
 MANY = 8
 # A start that leads by so much overtakes at once: behind its birth no float is as close.
@@ -43,7 +44,7 @@ class Room(NamedTuple):
     cand_time, cand_row : (n,) candidates; from_start, from_state : (n, M) start of the best dwell that ends at a
     candidate, and the state before it.
     queues : (M, QUEUE or more, 4) ring buffers of starts; their length is a power of two.
-    costs : (4, M) and places : (5, M), as `best_path` names them.
+    costs : (4, M) and places : (6, M), as `best_path` names them.
     waiting : (SPREAD, M) starts that have not yet joined the queues.
     found : (3,) last state, its start (0 = window start, j + 1 = candidate j), row where all paths died.
     """
@@ -64,7 +65,7 @@ def make_room(n, M, queue):
     """Room for n candidates and M states."""
     return Room(
         np.empty(n), np.empty(n, np.int64), np.empty((n, M), np.int32), np.empty((n, M), np.int16),
-        np.empty((M, queue, 4)), np.empty((4, M)), np.zeros((5, M), np.int64),
+        np.empty((M, queue, 4)), np.empty((4, M)), np.zeros((6, M), np.int64),
         np.empty((SPREAD, M)), np.zeros(3, np.int64),
     )  # fmt: skip
 
@@ -85,39 +86,57 @@ def _overtakes(at, past, lead):
     return at + past / (np.exp(lead) - 1.0) if lead < SOON else at
 
 
+@njit(inline="always", **LEAF)
+def _dwell(q, head, count, first, C, s, now, lam, first_running):
+    """Cost of the best dwell in s that ends now, by its clock, and its start; starts that were overtaken go (OUT)."""
+    d = np.inf
+    start = 0
+    n = count[s]
+    if n > 0:
+        front, mask = head[s], q.shape[1] - 1
+        while n > 1 and q[s, (front + 1) & mask, OVER] <= now:
+            front = (front + 1) & mask
+            n -= 1
+        head[s] = front
+        count[s] = n
+        d = q[s, front, BASE] + C[s] + complete_cost(lam[s] * (now - q[s, front, TIME]))
+        start = int(q[s, front, BORN])
+    if first_running:
+        v = first[s] + C[s] + running_cost(lam[s] * now)
+        if v <= d:
+            d = v
+            start = 0
+    return d, start
+
+
 @njit(**LEAF)
-def jump_from_likely(D, into, kept, best, before):
-    """Least cost (OUT) of a jump into each state and the state before it, of dwells that cost D.
+def leave_out(D, into, kept, n):
+    """How many of the n kept states (IN, OUT) a best jump may come from, by what their dwells cost.
 
     Jumps into every state can be had from the two states whose dwells cost least, at `worth` or less; a jump costs
     nothing at best, so that none comes from a state whose dwell alone costs more.
     """
-    M = D.shape[0]
-    likely, second = 0, M - 1
-    for s in range(M):
+    likely, second = kept[0], kept[n - 1]
+    for k in range(n):
+        s = kept[k]
         if D[s] < D[likely]:
             likely, second = s, likely
         elif s != likely and D[s] < D[second]:
             second = s
     worth = -np.inf
-    for r in range(M):
+    for r in range(D.shape[0]):
         worth = max(worth, min(D[likely] + into[r, likely], D[second] + into[r, second]))
-    n = 0
-    for s in range(M):
-        kept[n] = s
-        n += D[s] <= worth
-    for r in range(M):
-        best[r] = np.inf
-        before[r] = 0
-        for k in range(n):
-            v = D[kept[k]] + into[r, kept[k]]
-            if v < best[r]:
-                best[r] = v
-                before[r] = kept[k]
+    m = 0
+    for k in range(n):
+        kept[m] = kept[k]
+        m += D[kept[k]] <= worth
+    return m
 
 
 @njit(**LEAF)
-def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_a_gap, n_cand, room):
+def best_path(
+    cost, kinds, end, lam, into, course, first_running, free_end, one_a_gap, n_cand, room, bounds, limit
+):  # fmt: skip
     """Shortest semi-Markov path through the candidates, O(n_cand (M² + M)) (derivation, eq. 5 and 6).
 
     For each state a queue holds the candidate starts that may still be the best one, oldest first.
@@ -140,18 +159,21 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
     one_a_gap : no two jumps before the same row; at most SPREAD candidates there
     n_cand : number of candidates in room
     room : `Room` (OUT)
+    bounds, limit : `bounds.Bounds` of paths that jump once a gap, and what paths that are looked for cost at most; an
+        infinite limit leaves nothing out, and asks for no bounds
 
     Returns
     -------
     value : float
-        Cost of the best path; inf if there is none; -inf if a queue needs more room than there is.
+        Cost of the best path; inf if there is none within the limit; -inf if a queue needs more room than there is.
     """
     L, M = cost.shape
     q = room.queues
     mask = q.shape[1] - 1
     cand_time, cand_row = room.cand_time, room.cand_row
-    head, count, tail_index, last_start = room.places[0], room.places[1], room.places[2], room.places[3]
-    kept = room.places[4]
+    head, count, tail_index = room.places[0], room.places[1], room.places[2]
+    # states that jumps may lead from, into, and, of the first, those that a best jump may come from
+    sources, targets, kept = room.places[3], room.places[4], room.places[5]
     # observation cost since the last reset or fold; best cost with a dwell that ends at this candidate; best start
     # still free of charge at the end; the window's start
     C, D, tail, first = room.costs[0], room.costs[1], room.costs[2], room.costs[3]
@@ -159,7 +181,10 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
     from_start, from_state = room.from_start, room.from_state
     found = room.found
     waiting = 0
+    n_sources, n_targets = M, M
     for s in range(M):
+        sources[s] = s
+        targets[s] = s
         C[s] = 0.0
         head[s] = 0
         count[s] = 0 if first_running else 1
@@ -180,7 +205,8 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
 
         # starts join the queues before anything behind them is asked for
         if waiting > 0 and (at_end or not one_a_gap or cand_row[j] != cand_row[j - 1]):
-            for s in range(M):
+            for t in range(n_targets):
+                s = targets[t]
                 now = candidate_hour(course, j, s, c)
                 for i in range(waiting):
                     born = j - waiting + i
@@ -223,16 +249,18 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
             waiting = 0
 
         while row < stop:
+            much = False
             for s in range(M):
-                x = cost[row, s]
-                if x == np.inf:
-                    count[s] = 0
-                    first[s] = np.inf
-                    tail[s] = np.inf
-                    C[s] = 0.0
-                else:
-                    C[s] += x
-                    if C[s] > FOLD:
+                C[s] += cost[row, s]
+                much |= C[s] > FOLD
+            if much:
+                for s in range(M):
+                    if cost[row, s] == np.inf:
+                        count[s] = 0
+                        first[s] = np.inf
+                        tail[s] = np.inf
+                        C[s] = 0.0
+                    elif C[s] > FOLD:
                         # charge what has run up to the starts that ran it up: later ones keep their digits
                         for i in range(count[s]):
                             q[s, (head[s] + i) & mask, BASE] += C[s]
@@ -241,66 +269,50 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
                         C[s] = 0.0
             row += 1
 
-        alive = False
-        for s in range(M):
-            d = np.inf
-            start = 0
-            n = count[s]
-            now = candidate_hour(course, j, s, c)
-            if n > 0:
-                front = head[s]
-                while n > 1 and q[s, (front + 1) & mask, OVER] <= now:
-                    front = (front + 1) & mask
-                    n -= 1
-                head[s] = front
-                count[s] = n
-                d = q[s, front, BASE] + C[s] + complete_cost(lam[s] * (now - q[s, front, TIME]))
-                start = int(q[s, front, BORN])
-            if first_running:
-                v = first[s] + C[s] + running_cost(lam[s] * now)
-                if v <= d:
-                    d = v
-                    start = 0
-            if at_end:
-                v = tail[s] + C[s]
-                if v <= d:
-                    d = v
-                    start = tail_index[s]
-                last_start[s] = start
-            else:
-                from_start[j, s] = start
-            D[s] = d
-            # a state that cannot be left, or was entered at this instant, has no end of a dwell, but lives on
-            if d < np.inf or n > 0:
-                alive = True
         if at_end:
             break
+        gap = min(max(stop - 1, 0), into.shape[0] - 1)
+        if limit < np.inf and (j == 0 or stop != cand_row[j - 1]):
+            n_sources, n_targets = find_moves(into, stop, gap, limit, bounds, sources, targets)
+        alive = False
+        for i in range(n_sources):
+            s = sources[i]
+            now = candidate_hour(course, j, s, c)
+            D[s], from_start[j, s] = _dwell(q, head, count, first, C, s, now, lam, first_running)
+            alive = alive or D[s] < np.inf
+        if not alive:
+            # a state that cannot be left, or was entered at this instant, has no end of a dwell, but lives on
+            for s in range(M):
+                alive = alive or count[s] > 0 or (first_running and first[s] < np.inf)
         forced = row < L and FORCES[kinds[row]] and (j + 1 == n_cand or cand_row[j + 1] != row)
         if not alive:
             found[2] = row + 1 if forced else row
             return np.inf
 
-        gap = min(max(stop - 1, 0), into.shape[0] - 1)
-        if M < MANY:
-            for r in range(M):
-                best = D[0] + into[gap, r, 0]
-                before = 0
-                for s in range(1, M):
-                    v = D[s] + into[gap, r, s]
-                    if v < best:
-                        best = v
-                        before = s
-                W[waiting, r] = best
-                from_state[j, r] = before
-        else:
-            jump_from_likely(D, into[gap], kept, W[waiting], from_state[j])
+        n = n_sources
+        for i in range(n):
+            kept[i] = sources[i]
+        if n >= MANY:
+            n = leave_out(D, into[gap], kept, n)
+        for t in range(n_targets):
+            r = targets[t]
+            best = np.inf
+            before = 0
+            for k in range(n):
+                v = D[kept[k]] + into[gap, r, kept[k]]
+                if v < best:
+                    best = v
+                    before = kept[k]
+            W[waiting, r] = best
+            from_state[j, r] = before
         if forced:
             alive = False
             for s in range(M):
                 count[s] = 0
                 first[s] = np.inf
                 tail[s] = np.inf
-                alive = alive or W[waiting, s] < np.inf
+            for t in range(n_targets):
+                alive = alive or W[waiting, targets[t]] < np.inf
             if not alive:
                 found[2] = row + 1
                 return np.inf
@@ -308,10 +320,15 @@ def best_path(cost, kinds, end, lam, into, course, first_running, free_end, one_
 
     best = np.inf
     for s in range(M):
-        if D[s] < best:
-            best = D[s]
+        now = candidate_hour(course, n_cand, s, end)
+        d, start = _dwell(q, head, count, first, C, s, now, lam, first_running)
+        if tail[s] + C[s] <= d:
+            d = tail[s] + C[s]
+            start = tail_index[s]
+        if d < best:
+            best = d
             found[0] = s
-            found[1] = last_start[s]
+            found[1] = start
     if best == np.inf:
         found[2] = L
     return best

@@ -13,11 +13,11 @@ from numba import njit
 from ..jit import JIT, LEAF
 from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
-from .bounds import REACH, bound_jumps, make_bounds
+from .bounds import REACH, find_cheapest, make_bounds
 from .candidates import place_candidates
 from .decode import FOLD, QUEUE, make_room, trace_back, widen
 from .forward_backward import absorb, arrive, is_barred, is_pinned
-from .sweep import Task, begin, decode, known_cost, reach_of
+from .sweep import Task, bound, decode, is_plain
 
 # Fields of a start in a queue: when it began, its cost less what its state has run up since, when its turn comes.
 TIME, BASE, TURN = 0, 1, 2
@@ -350,6 +350,7 @@ def decode_plainly(
         longest = max(longest, offsets[i + 1] - offsets[i])
     room = make_room((jumps + 1) * (longest + 1), M, QUEUE)
     bounds = make_bounds(longest, M)
+    find_cheapest(into, bounds)
     for i in range(ends.shape[0]):
         first, last = offsets[i], offsets[i + 1]
         task = Task(
@@ -359,17 +360,18 @@ def decode_plainly(
         a = dwell_offsets[i]
         limit = np.inf
         if jumps == 1 and last - first <= REACH:
-            bound_jumps(task.cost, task.into, np.bool_(True), bounds)
-            n = begin(task, bounds, states[a:], starts[a:], rows[a:])
-            limit = reach_of(known_cost(task, states[a:], starts[a:], rows[a:], n))
+            states[a], starts[a], rows[a] = 0, 0.0, 0
+            _, limit = bound(
+                task, np.bool_(True), is_plain(task), states[a:], starts[a:], rows[a:], np.int64(1), bounds
+            )  # fmt: skip
         n = place_candidates(
             task.tau, task.seen, task.kinds, task.end, none_time, none_row, np.int64(0), jumps, jumps, np.bool_(False),
             bounds.gaps, limit, room.cand_time, room.cand_row,
         )  # fmt: skip
-        value = decode(task, np.bool_(False), n, room)
+        value = decode(task, np.bool_(False), n, room, bounds, limit)
         while value == -np.inf:
             room = widen(room)
-            value = decode(task, np.bool_(False), n, room)
+            value = decode(task, np.bool_(False), n, room, bounds, limit)
         if value == np.inf:
             where[0] = i
             where[1] = room.found[2]

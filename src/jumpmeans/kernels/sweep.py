@@ -14,7 +14,17 @@ from numba import njit
 from ..jit import JIT, LEAF
 from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
-from .bounds import REACH, bound_jumps, likely_path, make_bounds
+from .bounds import (
+    REACH,
+    are_alone,
+    bound_gaps,
+    find_cheapest,
+    likely_path,
+    look_ahead,
+    look_behind,
+    make_bounds,
+    share_stretches,
+)  # fmt: skip
 from .candidates import SPREAD, place_candidates, spread_candidates
 from .clock import Course, dwell_hours, set_candidates
 from .decode import QUEUE, best_path, make_room, trace_back, widen
@@ -93,26 +103,51 @@ def known_cost(task, states, starts, rows, n):
     return trajectory_cost(task, states, starts, rows, n)
 
 
-@njit(**LEAF)
-def begin(task, bounds, states, starts, rows):
-    """Dwells (OUT) to begin with, their jumps where candidates are in any case: a likely path, or no jump at all."""
-    n = likely_path(task.tau, task.kinds, task.into, bounds, states, starts, rows)
-    if n == 0 or trajectory_cost(task, states, starts, rows, n) == np.inf:
-        states[0], starts[0], rows[0], n = 0, 0.0, 0, 1
-    return n
+@njit(inline="always", **LEAF)
+def is_plain(task):
+    """Whether all rows are snapshots that hold jumps."""
+    plain = True
+    for row in range(task.kinds.shape[0]):
+        plain = plain and task.seen[row] and task.kinds[row] == SNAPSHOT
+    return plain
+
+
+@njit(inline="always", **LEAF)
+def bound(task, once, plain, states, starts, rows, n, bounds):
+    """Bounds (OUT) of a sequence, and the limit for paths that cost no more than the n dwells at hand (IN, OUT).
+
+    Dwells that are none but the first are replaced by a likely path, whose jumps are where candidates are in any case.
+    once : as in `look_ahead`; plain : as `is_plain` says. Returns the number of dwells, and the limit.
+    """
+    look_ahead(task.cost, task.kinds, task.into, once, bounds)
+    value = np.inf
+    if n == 1 and once:
+        n = likely_path(task.tau, task.kinds, task.into, bounds, states, starts, rows)
+        if n > 0:
+            value = trajectory_cost(task, states, starts, rows, n)
+        if value == np.inf:
+            states[0], starts[0], rows[0], n = 0, 0.0, 0, 1
+    if value == np.inf:
+        value = known_cost(task, states, starts, rows, n)
+    limit = reach_of(value)
+    look_behind(task.cost, task.kinds, task.into, once, bounds)
+    if once and not plain:
+        share_stretches(task.seen, task.kinds, bounds)
+    bound_gaps(task.into, task.tau.shape[0] + 1, once, limit, bounds)
+    return n, limit
 
 
 @njit(**LEAF)
-def decode(task, one_a_gap, n_cand, room):
+def decode(task, one_a_gap, n_cand, room, bounds, limit):
     """Cost of the best path through the candidates, which is left in `room` (OUT); as `best_path` says."""
     set_candidates(task.course, room.cand_time, room.cand_row, n_cand, task.end)
     return best_path(
         task.cost, task.kinds, task.end, task.lam, task.into, task.course, task.first_running, task.free_end,
-        one_a_gap, n_cand, room,
+        one_a_gap, n_cand, room, bounds, limit,
     )  # fmt: skip
 
 
-@njit(**LEAF)
+@njit(inline="always", **LEAF)
 def take_path(task, room, work, states, starts, rows):
     """The best path in `room` as dwells (OUT), with its jumps at their best places; returns their number."""
     n = trace_back(room, states, starts, rows)
@@ -124,20 +159,21 @@ def take_path(task, room, work, states, starts, rows):
 
 
 @njit(**LEAF)
-def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, bounds, work):
+def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, bounds, limit, once, work):
     """Alternate decoding and jump times, from the current dwells (IN, OUT, n of them), until the cost no longer falls.
 
+    limit : what paths that are looked for cost at most; infinite without bounds. once : as in `look_ahead`; only then
+    do bounds hold for single moves.
     Returns the number of dwells, NO_PATH or NO_ROOM.
     """
     before = np.inf
     bounded = task.tau.shape[0] <= REACH
-    limit = reach_of(known_cost(task, states, starts, rows, n)) if bounded else np.inf
     for _ in range(rounds):
         n_cand = place_candidates(
             task.tau, task.seen, task.kinds, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
             bounds.gaps, limit, room.cand_time, room.cand_row,
         )  # fmt: skip
-        value = decode(task, np.bool_(False), n_cand, room)
+        value = decode(task, np.bool_(False), n_cand, room, bounds, limit if once else np.inf)
         if value == np.inf:
             return NO_PATH
         if value == -np.inf:
@@ -145,14 +181,13 @@ def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, bou
         if before - value <= SETTLED * (1.0 + abs(value)):
             break
         before = value
-        if bounded:
-            limit = reach_of(value)
+        limit = min(limit, reach_of(value)) if bounded else limit
         n = take_path(task, room, work, states, starts, rows)
     return n
 
 
-@njit(**LEAF)
-def one_a_gap(task, spread, limit, rounds, states, starts, rows, room, bounds, work):
+@njit(inline="always", **LEAF)
+def one_a_gap(task, spread, limit, once, rounds, states, starts, rows, room, bounds, work):
     """Dwells (OUT) with one jump a gap at most, from many places in each, up to the limit, or from its middle.
 
     Returns their number, NO_PATH or NO_ROOM.
@@ -160,11 +195,13 @@ def one_a_gap(task, spread, limit, rounds, states, starts, rows, room, bounds, w
     if not spread:
         one = np.int64(1)  # a plain 1 would be a type of its own, and all compiled twice
         states[0], starts[0], rows[0] = 0, 0.0, 0
-        return settle(task, one, one, np.bool_(False), rounds, states, starts, rows, one, room, bounds, work)
+        return settle(
+            task, one, one, np.bool_(False), rounds, states, starts, rows, one, room, bounds, limit, once, work
+        )  # fmt: skip
     n_cand = spread_candidates(
         task.tau, task.kinds, task.end, bounds.gaps, limit, room.cand_time, room.cand_row
     )  # fmt: skip
-    value = decode(task, np.bool_(True), n_cand, room)
+    value = decode(task, np.bool_(True), n_cand, room, bounds, limit if once else np.inf)
     if value == np.inf:
         return NO_PATH
     return NO_ROOM if value == -np.inf else take_path(task, room, work, states, starts, rows)
@@ -190,12 +227,13 @@ def search_sequence(task, search, n, room, bounds, scratch):
     base, per_gap, beam, rounds = search[0], search[1], search[2] == 1, search[4]
     states, starts, rows, work = scratch.states, scratch.starts, scratch.rows, scratch.work
     bounded = task.tau.shape[0] <= REACH
+    limit, once = np.inf, np.bool_(False)
     if bounded:
-        alone = base == 1 and not beam  # a fresh candidate in its gap
-        bound_jumps(task.cost, task.into, alone, bounds)
-        if n == 1 and alone:
-            n = begin(task, bounds, states, starts, rows)
-    n = settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, bounds, work)
+        # a fresh candidate is alone in its gap
+        plain = is_plain(task)
+        once = base == 1 and not beam and (per_gap == 1 or plain) and are_alone(task.seen, rows, n)
+        n, limit = bound(task, once, plain, states, starts, rows, n, bounds)
+    n = settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, bounds, limit, once, work)
     if n <= 0 or rounds == 1:
         return n
     best = trajectory_cost(task, states, starts, rows, n)
@@ -203,11 +241,11 @@ def search_sequence(task, search, n, room, bounds, scratch):
     for start in range(2 if per_gap > 1 else 1):
         others, at, first = scratch.other_states, scratch.other_starts, scratch.other_rows
         limit = reach_of(best) if bounded else np.inf
-        m = one_a_gap(task, start == 0, limit, rounds, others, at, first, room, bounds, work)
+        m = one_a_gap(task, start == 0, limit, once, rounds, others, at, first, room, bounds, work)
         if start == 0 and is_same(states, rows, n, others, first, m):
             continue
         if m > 0:
-            m = settle(task, base, per_gap, beam, rounds, others, at, first, m, room, bounds, work)
+            m = settle(task, base, per_gap, beam, rounds, others, at, first, m, room, bounds, limit, once, work)
         if m == NO_ROOM:
             return NO_ROOM
         if m == NO_PATH:
@@ -239,6 +277,7 @@ def sweep_on(
         jumps_of = into  # (1 or L, M, M): for all, for the sequence, or from each of its rows on
         if into.shape[0] > 1:
             jumps_of = into[i : i + 1] if course is None else into[first:last]
+            find_cheapest(jumps_of, bounds)
         if course is None:
             own = course
         else:
@@ -324,6 +363,7 @@ def sweep_block(
     )  # fmt: skip
     bounds = make_bounds(gaps, M)
     into = X.transpose(0, 2, 1).copy()
+    find_cheapest(into, bounds)
     where = np.full(2, -1, np.int64)
     i, at = np.int64(0), np.int64(0)
     while i < S:
