@@ -234,6 +234,16 @@ def test_units_of_covariates_do_not_matter(panel, fitted):
     np.testing.assert_allclose(model.process_.rates, fitted["all"].process_.rates, rtol=1e-5)
 
 
+def test_intervals_of_a_covariate_in_large_units(panel, fitted):
+    """Such as a dose in kilograms: its effect moves by millions. Caught: the exponential of such a step."""
+    age = panel.to_caller_order(panel.covariates.column("age"))
+    model = fit(panel.with_covariates({"age": 1e-8 * age}), {"covariates": {(1, 2): ["age"]}})
+    own = fit(panel, {"covariates": {(1, 2): ["age"]}}).hazard_ratios(per={"age": 10.0})
+    found = model.hazard_ratios(per={"age": 1e-7})
+    np.testing.assert_allclose(found["hazard_ratio"], own["hazard_ratio"], rtol=1e-4)
+    np.testing.assert_allclose(found[["se_log", "low", "high"]], own[["se_log", "low", "high"]], rtol=1e-3)
+
+
 def test_no_effects_are_no_covariates(panel):
     """With all effects 0, what goes by pairs is what goes by one table for all gaps."""
     plain = EM(emission="direct", structure=structure()).fit(panel)
