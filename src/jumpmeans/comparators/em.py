@@ -315,7 +315,7 @@ class EM(ReadOut):
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
         if run.end.frailty is not None:
             time = task.sequences.under(run.end.frailty).time_in_states(process)
-        if self.structure is None and self.states is None and panel.known is None:
+        if self._may_sort(panel) and self.states is None:
             order = process.emission.stable_order(time)
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
@@ -437,8 +437,9 @@ class EM(ReadOut):
         return Task.of(sequences, constraints, blank, blank.encode(panel), panel)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
-        # with a structure, states have a meaning of their own, and their order is kept
-        return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
+        new = self._again(options | {"start": self.process_})
+        new._keeps_order = True
+        return new.fit(panel)
 
     def _occupancy(self) -> Occupancy | None:
         return self._occupancy_
