@@ -39,6 +39,7 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
+from ..fit.spreads import climb_without_spreads
 from ..fit.start import given_process, named_emission, start_emission, with_effects
 from ..history import History
 from ..model.constraints import Constraints, split
@@ -114,7 +115,7 @@ class EM(ReadOut):
         logarithms, lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the
         person.
     offset_sd : float, list of float or "auto"
-        τ, standard deviation of the offsets of each column; auto: estimated.
+        τ, standard deviation of the offsets of each column; auto: estimated, and 0 where none is as likely as any.
     frailty : "sequence", "group" or None
         Whether people differ in how fast they move: all rates of each sequence, or of each of `panel.groups`, are
         multiplied by a gamma variable of mean 1. The likelihood is integrated over it by quadrature. Not with offsets.
@@ -268,6 +269,7 @@ class EM(ReadOut):
             starts = [] if run else self._starts(here, blank, constraints, labels, effects)
         with explained(laid.panel, WHY):
             run = run or self._best_climb(task, starts)
+            run = climb_without_spreads(task, run, self.max_iter, self.tol, self.accelerate)
             if units is not None and self.frailty_variance != 0:
                 given_v = None if self.frailty_variance == "auto" else float(self.frailty_variance)
                 law = Frailty.of(*units, 1.0 if given_v is None else given_v, fixed=given_v is not None)

@@ -173,7 +173,7 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
     def n_parameters_(self) -> int:
         """Free parameters: rates (shared ones once, known ones not at all), π if it is estimated, the emission's.
 
-        The variance of frailty is one more.
+        The variance of frailty is one more, and that of levels of people one for each column that has them.
         """
         return self._n_counted("estimated")
 
@@ -280,8 +280,18 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     @property
+    def _n_variances(self) -> int:
+        """Variances among people that are free: of frailty, and of levels."""
+        return self._n_frailty + self._n_levels
+
+    @property
     def _n_frailty(self) -> int:
         """Parameters of the frailty that are free."""
+        return 0
+
+    @property
+    def _n_levels(self) -> int:
+        """Spreads of levels of people that are free."""
         return 0
 
     @property
@@ -295,7 +305,7 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         process, structure = self._fitted(), getattr(self, "structure", None) or Structure()
         if first == "given":
             structure = replace(structure, initial="given")
-        return structure.n_free(process) + self._n_frailty
+        return structure.n_free(process) + self._n_variances
 
 
 def rows_seen(panel: Panel) -> float:
