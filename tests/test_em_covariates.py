@@ -362,6 +362,41 @@ def test_answers_at_given_values(fitted):
         jm.JumpMeans.from_process(process).sojourn(at=at)
 
 
+def test_forecasts_at_other_values_from_now_on(fitted, panel):
+    """The last state stays as known as it was, then e^{Qt} at these values. Caught: values put into the past, too."""
+    model = fitted["all"]
+    alive = [i for i in range(40) if panel.values[panel.offsets[i + 1] - 1, 0] < 3]
+    few = panel.select(alive[:6])
+    values = few.values.copy()
+    values[few.offsets[1:] - 1] = np.nan
+    few = few.with_values(values)
+    found = model.forecast(few, horizon=1.5, covariates={"sex": 1, "age": 70}).probs
+    now = model.predict_proba(few)[few.offsets[1:] - 1]
+    P = expm(model.process_.at({"sex": 1, "age": 70}).rate_matrix * 1.5)
+    np.testing.assert_allclose(found, now @ P, atol=1e-10)
+    stay = model.forecast(few, horizon=1.5)
+    assert np.abs(stay.probs - found).max() > 1e-3
+    one = few.covariates.column("age")[few.offsets[1:] - 1]
+    same = model.forecast(few.select([0]), horizon=1.5, covariates={"age": float(one[0])})
+    np.testing.assert_allclose(same.probs[0], stay.probs[0], atol=1e-12)
+
+    # an only row in a window that began before: what is said of the future is not said of its past
+    lone = jm.Panel.from_arrays([2.0], [np.nan], [0], start_times=[0.0], covariates={"sex": [0], "age": [50.0]})
+    late = model.forecast(lone, horizon=1.0, covariates={"age": 500.0})
+    before, after = (expm(model.process_.at({"sex": 0, "age": a}).rate_matrix * t) for a, t in ((50, 2), (500, 1)))
+    np.testing.assert_allclose(late.probs[0], model.process_.initial_probs @ before @ after, atol=1e-10)
+    assert late.times.tolist() == [3.0]
+    pieces = fitted["breaks"]
+    for ask, given, said in (
+        (model, {"agee": 3}, r"covariates must be among .*'agee' \(did you mean 'age'\?\)"),
+        (model, 3, "covariates must be {name: value}"),
+        (pieces, {"time": 3}, "covariates must not be those with breaks"),
+        (jm.JumpMeans.from_process(model.process_.at({})), {"age": 3}, "none here"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            ask.forecast(few, horizon=1, covariates=given)
+
+
 def test_prevalence_is_the_mean_over_the_panel(fitted, panel):
     """By hand: each person's own e^{Qt} over the pieces between visits, their covariates held after the last."""
     model = fitted["all"]
