@@ -131,7 +131,8 @@ class EM(ReadOut):
     states_ : (M,)
         Labels of the states: those observed, or 0, 1, ... in the order of their values.
     log_likelihood_ : float
-        Of the panel under `process_`, the first state's probability included; sequences count by their weights.
+        Of the panel under `process_`, the first state's probability included (with Structure(initial="given") it is
+        that given the first state); sequences count by their weights.
     history_ : History
         Log-likelihood after each step of the best start, with its wall and CPU times; never falls. With frailty, of
         the steps from the best fit without.
