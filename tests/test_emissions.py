@@ -766,3 +766,11 @@ def test_without_pseudo_counts(name):
     model = jm.JumpMeans(2, emission=name, n_init=1, pseudo_count=0).fit(panel_of([0, 0, 0, 0, 1, 1, 1, 1]))
     assert np.isfinite(model.objective_)
     assert np.all(np.diff(model.objective_history_) <= 1e-9 * np.abs(model.objective_history_[1:]) + 1e-12)
+
+
+def test_a_mean_is_told_as_finely_as_its_spread_allows():
+    """Caught: a mean of 0 as -0.0001977 ± 1."""
+    shows = jm.emissions.Gaussian(
+        [-0.0001977, 0.02111, 85.523, 0.0, 1e-20], sds=[1.0, 1.0, 10.0, 1.0, 1e-19]
+    ).describe()
+    assert shows == ["0 ± 1", "0.021 ± 1", "85.52 ± 10", "0 ± 1", "1e-20 ± 1e-19"]
