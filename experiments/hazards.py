@@ -70,6 +70,25 @@ def collect(work: list[Task], found: list[dict[str, Any]]) -> dict[str, Any]:
     return out
 
 
+TITLES = {"objective": "JumpMeans, of the objective", "refined": "JumpMeans, after closing steps", "em": "EM"}
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The table of docs/covariates.md."""
+    names = list(results["dense"]["em"])
+    heads = [f"{name} (true {results['dense']['em'][name]['true']:+.2f})" for name in names]
+    lines = [
+        f"| gaps | effects of | {' | '.join(heads)} |",
+        f"| --- | --- | {' | '.join('---' for _ in names)} |",
+    ]
+    for gaps, mean in GAPS.items():
+        for method in METHODS:
+            own = results[gaps][method]
+            cells = " | ".join(f"{own[n]['bias']:+.3f} ± {own[n]['sd']:.3f}" for n in names)
+            lines.append(f"| {mean:g} | {TITLES[method]} | {cells} |")
+    return "\n".join(lines)
+
+
 def draw(results: dict[str, Any], folder: Path) -> None:
     """The numbers, one line for each gap, method and effect."""
     for gaps in GAPS:

@@ -66,6 +66,68 @@ def visits(states=("mild", "severe"), n=8, rows=6, times=None, seed=0):
 # ------------------------------------------------------------------------------------------------------ fit
 
 
+def by_treatment(n=60, rows=8):
+    """A table of labels with two covariates: who is treated recovers sooner; header id, time, value, arm, age."""
+    process = jm.Process([0.4, 0.4], [[0, 1], [1, 0]], states=["well", "ill"]).with_effects(
+        {"arm[new drug]": {"ill": 1.5}}, at={"arm": "=none"}
+    )
+    arms = np.array(["=none", "new drug"])[np.arange(n) % 2]
+    panel, _ = jm.simulate(process, n, rows, covariates={"arm": arms}, random_state=0)
+    frame = panel.to_frame()
+    return frame.assign(age=40 + frame["id"] % 30 + frame["time"])
+
+
+def test_rates_depend_on_the_covariates_that_are_named(run, tmp_path):
+    """What --covariate names has effects, in a file, on the screen, in JSON and in the report; --at says for whom."""
+    by_treatment().to_csv(tmp_path / "v.csv", index=False)
+    code, out, err = run("fit", "v.csv", "--covariate", "arm", "--refits", "5", "--json", "-q")
+    assert code == 0, err
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "v-fit" / "hazard_ratios.csv").read_text())))
+    said = json.loads(out)
+    assert "hazard_ratios.csv" in said["files"]
+    assert [row["hazard_ratio"] for row in rows] == [str(x) for x in said["hazard_ratios"]["hazard_ratio"]]
+    model = jm.load(tmp_path / "v-fit" / "model.jm")
+    found = {(row["covariate"], row["from"]): row for row in rows}
+    own = found["arm[new drug]", "ill"]
+    coefficient = model.coefficients_.set_index("from").loc["ill", "coefficient"]
+    assert float(own["hazard_ratio"]) == np.exp(coefficient) > 1.5
+    assert 1.0 < float(own["low"]) <= float(own["hazard_ratio"]) * 1.5 and float(own["high"]) > float(own["low"])
+    page = (tmp_path / "v-fit" / "report.html").read_text()
+    assert "Effects of covariates" in page and "90 % interval" in page
+    first = page.split('id="effects"')[1].split("</section>")[0]
+    assert run("report", "v-fit", "--force", "-q")[0] == 0
+    again = (tmp_path / "v-fit" / "report.html").read_text()
+    assert again.split('id="effects"')[1].split("</section>")[0] == first
+
+    untreated, treated = (
+        run("simulate", "v-fit", "-n", "300", "--seed", "1", "-q", "--at", f"arm={arm}")[1]
+        for arm in ("=none", "new drug")
+    )
+    assert untreated.count(",ill") > 1.3 * treated.count(",ill")
+    assert run("simulate", "v-fit", "-n", "1", "--at", "arm=old", "-q")[2].startswith("error: covariate 'arm' must be")
+    assert "--at must name covariates" in run("simulate", "v-fit", "-n", "1", "--at", "am=x", "-q")[2]
+    code, _, err = run("watch", "v-fit", given="id,time,value\n1,0,well\n")
+    assert code == 2 and "give --at COVARIATE=VALUE" in err
+    assert run("watch", "v-fit", "--at", "arm=new drug", given="id,time,value\n1,0,well\n")[0] == 0
+
+
+def test_breaks_and_shared_effects(run, tmp_path):
+    by_treatment().to_csv(tmp_path / "v.csv", index=False)
+    quick = ("--no-report", "--force", "-q", "--option", "max_iter=5")
+    more = ("--covariate", "age", "--breaks", "2,5", "--breaks", "age=50", *quick)
+    assert run("fit", "v.csv", "--covariate", "arm", "--effects", "shared", *more)[0] == 0
+    effects = jm.load(tmp_path / "v-fit" / "model.jm").process_.effects
+    assert effects.names == ["arm[new drug]", "time[2 to 5]", "time[from 5]", "age[from 50]"]
+    assert effects.n_free == 4
+    for arguments, said in (
+        (("--effects", "shared"), "--effects must come with --covariate"),
+        (("--breaks", "x"), "breaks must be numbers"),
+        (("--covariate", "arm", "--value", "age", "--emission", "gaussian"), "--states must be a number"),
+    ):
+        code, _, err = run("fit", "v.csv", *arguments, *quick)
+        assert code in (2, 3) and said in err
+
+
 SHIPPED = {
     "ms_edss_3yr_windows.csv": ["--value", "state3", "--group", "patient"],
     "icu_bp_p12_69x32.csv": ["--value", "sys", "--states", "3"],

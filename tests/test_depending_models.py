@@ -75,6 +75,24 @@ def scaled(panel, age, time):
     return jm.Panel.from_frame(frame, covariates=["age", "sex"])
 
 
+@pytest.mark.parametrize("make", [jm.JumpMeans, jm.comparators.EM])
+def test_hidden_states_stand_in_the_order_of_their_values(make):
+    """As without covariates: a structure that names no state gives none a meaning. Effects go with their states."""
+    emission = jm.emissions.Gaussian([9.0, 0.0, 5.0], sds=1.0)
+    process = jm.Process([1.5, 0.4, 0.4], (1 - np.eye(3)) / 2, emission=emission)
+    process = process.with_effects({"x": {0: 1.0, 1: -1.0}}, at={"x": 0.5})
+    x = np.arange(80.0) % 2
+    panel, _ = jm.simulate(process, 80, 25, mean_gap=0.4, covariates={"x": x}, random_state=0)
+    model = make(3, structure=jm.Structure(covariates="all")).fit(panel)
+    assert np.all(np.diff(model.emission_.means) > 3)
+    effects = model.process_.at({"x": 1}).rates / model.process_.at({"x": 0}).rates
+    assert effects[0] < 0.8 < 1.5 < effects[2]
+    model.process_ = model.process_.take(np.array([2, 1, 0]))
+    assert np.all(np.diff(model._refitted(panel, {}).emission_.means) < -3)  # those of a bootstrap stay where they are
+    named = make(3, structure=jm.Structure(covariates={0: ["x"]}), start=process).fit(panel)
+    assert named.emission_.means.argmax() == 0
+
+
 def test_units_do_not_matter(panel):
     """Ages in days, times in another unit."""
     base = jm.JumpMeans(emission="direct", structure=ALL).fit(panel)

@@ -234,6 +234,16 @@ def test_units_of_covariates_do_not_matter(panel, fitted):
     np.testing.assert_allclose(model.process_.rates, fitted["all"].process_.rates, rtol=1e-5)
 
 
+def test_intervals_of_a_covariate_in_large_units(panel, fitted):
+    """Such as a dose in kilograms: its effect moves by millions. Caught: the exponential of such a step."""
+    age = panel.to_caller_order(panel.covariates.column("age"))
+    model = fit(panel.with_covariates({"age": 1e-8 * age}), {"covariates": {(1, 2): ["age"]}})
+    own = fit(panel, {"covariates": {(1, 2): ["age"]}}).hazard_ratios(per={"age": 10.0})
+    found = model.hazard_ratios(per={"age": 1e-7})
+    np.testing.assert_allclose(found["hazard_ratio"], own["hazard_ratio"], rtol=1e-4)
+    np.testing.assert_allclose(found[["se_log", "low", "high"]], own[["se_log", "low", "high"]], rtol=1e-3)
+
+
 def test_no_effects_are_no_covariates(panel):
     """With all effects 0, what goes by pairs is what goes by one table for all gaps."""
     plain = EM(emission="direct", structure=structure()).fit(panel)
@@ -350,6 +360,41 @@ def test_answers_at_given_values(fitted):
         np.testing.assert_array_equal(ask(model, at=at).values, ask(process).values)
     with pytest.raises(ValueError, match="at must be left out where rates depend on no covariates"):
         jm.JumpMeans.from_process(process).sojourn(at=at)
+
+
+def test_forecasts_at_other_values_from_now_on(fitted, panel):
+    """The last state stays as known as it was, then e^{Qt} at these values. Caught: values put into the past, too."""
+    model = fitted["all"]
+    alive = [i for i in range(40) if panel.values[panel.offsets[i + 1] - 1, 0] < 3]
+    few = panel.select(alive[:6])
+    values = few.values.copy()
+    values[few.offsets[1:] - 1] = np.nan
+    few = few.with_values(values)
+    found = model.forecast(few, horizon=1.5, covariates={"sex": 1, "age": 70}).probs
+    now = model.predict_proba(few)[few.offsets[1:] - 1]
+    P = expm(model.process_.at({"sex": 1, "age": 70}).rate_matrix * 1.5)
+    np.testing.assert_allclose(found, now @ P, atol=1e-10)
+    stay = model.forecast(few, horizon=1.5)
+    assert np.abs(stay.probs - found).max() > 1e-3
+    one = few.covariates.column("age")[few.offsets[1:] - 1]
+    same = model.forecast(few.select([0]), horizon=1.5, covariates={"age": float(one[0])})
+    np.testing.assert_allclose(same.probs[0], stay.probs[0], atol=1e-12)
+
+    # an only row in a window that began before: what is said of the future is not said of its past
+    lone = jm.Panel.from_arrays([2.0], [np.nan], [0], start_times=[0.0], covariates={"sex": [0], "age": [50.0]})
+    late = model.forecast(lone, horizon=1.0, covariates={"age": 500.0})
+    before, after = (expm(model.process_.at({"sex": 0, "age": a}).rate_matrix * t) for a, t in ((50, 2), (500, 1)))
+    np.testing.assert_allclose(late.probs[0], model.process_.initial_probs @ before @ after, atol=1e-10)
+    assert late.times.tolist() == [3.0]
+    pieces = fitted["breaks"]
+    for ask, given, said in (
+        (model, {"agee": 3}, r"covariates must be among .*'agee' \(did you mean 'age'\?\)"),
+        (model, 3, "covariates must be {name: value}"),
+        (pieces, {"time": 3}, "covariates must not be those with breaks"),
+        (jm.JumpMeans.from_process(model.process_.at({})), {"age": 3}, "none here"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            ask.forecast(few, horizon=1, covariates=given)
 
 
 def test_prevalence_is_the_mean_over_the_panel(fitted, panel):

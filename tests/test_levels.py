@@ -109,7 +109,7 @@ def plain_likelihood(panel, process, tau, nodes=400):
 
 def test_the_bound_is_the_one_that_is_written_down():
     """F by plain loops; and the likelihood, by quadrature, is above it and near. Caught: KL without the logarithm."""
-    panel, _, _ = people(3, S=4, L=8)
+    panel, _, _ = people(1, S=4, L=8)
     values = panel.values[:, 0].copy()
     values[5] = np.nan
     panel = with_values(panel, values, weights=np.array([1.0, 2.0, 1.0, 0.5]))
@@ -409,6 +409,27 @@ def test_levels_live_in_model_files(fitted, tmp_path):
     again = jm.load(tmp_path / "levels.jm")
     np.testing.assert_array_equal(again.predict_value(panel), model.predict_value(panel))
     np.testing.assert_array_equal(again.offsets_["offset"], model.offsets_["offset"])
+
+
+@pytest.mark.parametrize(("spread", "seed"), [(0.0, 2), (0.15, 4), (2.0, 2)])
+def test_spreads_are_parameters_and_are_tested_at_their_edge(spread, seed):
+    """One for each column that has levels, none if it is given; where none is as likely, it is 0 and the fit at rest.
+
+    Caught: a spread that EM steps shrink without end, less likely than none.
+    """
+    process = jm.Process([0.6, 0.6], [[0, 1], [1, 0]], emission=Gaussian([0.0, 4.0], sds=1.0))
+    panel, _ = jm.simulate(process, 25, 20, mean_gap=0.4, offsets=spread, random_state=seed)
+    none, some = EM(2).fit(panel), EM(2, offsets="sequence").fit(panel)
+    test = jm.likelihood_ratio(none, some, panel)
+    assert some.converged_ and test.df == 1 == some.n_parameters_ - none.n_parameters_
+    if spread < 1:
+        assert some.offset_sd_[0] == 0 and test.p_value == 1.0 and len(some.offsets_) == 0
+        np.testing.assert_allclose(some.log_likelihood_, none.log_likelihood_, atol=1e-5)
+    else:
+        assert test.p_value < 1e-6
+        given = EM(2, offsets="sequence", offset_sd=spread).fit(panel)
+        assert given.n_parameters_ == none.n_parameters_
+    assert some.aic(panel) == 2 * some.n_parameters_ - 2 * some.log_likelihood(panel)
 
 
 def test_people_can_be_simulated():

@@ -9,6 +9,7 @@ from scipy.linalg import expm
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM, CarriedForward, Gibbs, Interpolation, MLTrajectory, MostCommon
+from jumpmeans.data.interval import Interval
 from jumpmeans.report.content import make_content
 from jumpmeans.report.prevalence import aalen_johansen
 from jumpmeans.report.sequences import GRIDS, LETTERS, MOST_ROWS, browse
@@ -256,6 +257,33 @@ def test_dates_keep_minutes():
         times.astype("datetime64[m]").tolist()
     )
     assert content["time"]["unit"] == "days"
+
+
+def test_people_have_levels_of_their_own():
+    """A sequence is drawn at the level of its person. Caught: the levels of all drawn beside readings of one."""
+    process = jm.Process([0.5, 0.5], [[0, 1], [1, 0]], emission=jm.emissions.Gaussian([0.0, 4.0], sds=1.0))
+    panel, _ = jm.simulate(process, 12, 15, mean_gap=0.5, offsets=20.0, random_state=0)
+    model = jm.JumpMeans(2, offsets="sequence").fit(panel)
+    content = make_content(model, panel)
+    for record, offset in zip(content["sequences"]["list"], model.offsets_["offset"], strict=True):
+        np.testing.assert_allclose(record["l"][0], model.emission_.means + offset, rtol=1e-5, atol=1e-5)
+    plain = make_content(jm.JumpMeans(2).fit(panel), panel)
+    assert all("l" not in record for record in plain["sequences"]["list"])
+
+
+def test_effects_of_covariates_have_a_table():
+    process = jm.Process([0.5, 0.5], [[0, 1], [1, 0]], states=["a", "<b>"])
+    process = process.with_effects({"x": {"a": 0.5, "<b>": -1.0}}, at={"x": 0.0})
+    model = jm.JumpMeans.from_process(process)
+    panel, _ = jm.simulate(process, 5, 6, covariates={"x": np.arange(5.0)})
+    found = make_content(model, panel)["effects"]
+    assert found["level"] is None and [row["ratio"] for row in found["rows"]] == pytest.approx(np.exp([0.5, -1.0]))
+    coefs = process.effects.coefs
+    bounds = Interval.of(coefs, coefs - 1.0, coefs + 1.0, 0.8)
+    first = make_content(model, panel, effects_interval=bounds)["effects"]["rows"][0]
+    assert first["interval"] == pytest.approx(np.exp([-0.5, 1.5]))
+    with pytest.raises(ValueError, match="effects_interval must have low and high of all"):
+        make_content(model, panel, effects_interval=(1, 2))
 
 
 def test_samplers_have_intervals_and_others_take_them(levels):

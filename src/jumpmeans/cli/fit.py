@@ -15,10 +15,13 @@ from .held_out import has_failed, hold_out_test, usual_share
 from .held_out import to_record as held_record
 from .models import make_model, model_options
 from .say import by_options, plural, titled
-from .sureness import dwell_interval, to_record
+from .sureness import intervals, to_record
 
 if TYPE_CHECKING:
     from .say import Say
+
+# Written where rates depend on covariates.
+RATIOS = "hazard_ratios.csv"
 
 
 @click.command()
@@ -51,19 +54,22 @@ def fit(
     """Fit a model to a table.
 
     Columns, the family of the values and the number of states are guessed where that is safe, and what was guessed is
-    said. Writes model.jm, trajectories.csv, states.csv, report.html and run.json into a folder.
+    said. Writes model.jm, trajectories.csv, states.csv, report.html and run.json into a folder, and hazard_ratios.csv
+    where rates depend on covariates.
 
     \b
     jumpmeans fit visits.csv --id patient --time day --value edss --hold-out 0.25
     jumpmeans fit visits.csv --allowed well-ill,ill-well,well-dead,ill-dead --absorbing dead
+    jumpmeans fit visits.csv --covariate sex --covariate age --breaks 5,10
     """
     from ..data.times import in_unit
+    from ..estimators.ratios import ratio_columns
 
     folder = Path(out) if out is not None else Path(f"{Path(file).name.split('.')[0] or 'jumpmeans'}-fit")
     names = ["model.jm", f"trajectories.{file_format}", "states.csv", "run.json"] + (
         [] if no_report else ["report.html"]
     )
-    check_free([folder / name for name in names], force)
+    check_free([folder / name for name in (*names, RATIOS)], force)
     clock = Clock()
     asked = take_asked(options)
     with clock.part("read"):
@@ -85,8 +91,9 @@ def fit(
             held = None
     with clock.part("refits"):
         wanted = 0 if refits is None and no_report else refits
-        sure = dwell_interval(say, model, panel, wanted, options["jobs"], options["seed"])
+        sure, effects = intervals(say, model, panel, wanted, options["jobs"], options["seed"])
     summary = model.summary_columns(shown)
+    ratios = None if model.process_.effects is None else ratio_columns(model.process_, effects)
     if sure is not None:
         bounds = {"dwell_low": sure.low, "dwell_high": sure.high}
         summary |= {name: table.values.ravel() / length for name, table in bounds.items()}
@@ -95,17 +102,22 @@ def fit(
         model.save(folder / "model.jm")
         write_trajectories(folder / names[1], model.trajectories_)
         write_csv(folder / "states.csv", summary)
+        if ratios is not None:
+            write_csv(folder / RATIOS, ratios)
+            names.insert(3, RATIOS)
         called = title or titled(model, panel, file)
-        page = None if no_report else _write_report(say, model, panel, folder, held, sure, called, unit)
+        page = None if no_report else _write_report(say, model, panel, folder, held, sure, effects, called, unit)
         written = names if no_report or page is not None else names[:-1]
     write_run(
         folder / "run.json", file, columns.roles, clock,
         guessed=guessed, model=_describe(model), seed=options["seed"], title=title, time_unit=unit,
-        held_out=held_record(held), dwell_interval=to_record(sure), warnings=say.warnings, files=written,
-        peak_memory_mb=peak_memory(),
+        held_out=held_record(held), dwell_interval=to_record(sure), effects_interval=to_record(effects),
+        warnings=say.warnings, files=written, peak_memory_mb=peak_memory(),
     )  # fmt: skip
     heading = f"{type(model).__name__} of {Path(file).name}: {plural(len(model.states_), 'state')}"
     say.table(heading, legible.of_states(summary, unit))
+    if ratios is not None:
+        say.table("what multiplies the rate of each move", legible.of_ratios(ratios))
     say.tell("".join(f"Mind: {by_options(note)}.\n" for note in summary.get("note", ()) if note).rstrip())
     if held is not None:
         say.tell(held.verdict)
@@ -114,7 +126,8 @@ def fit(
         say.tell(f"Open {page} in a browser.")
     say.result(
         {
-            "folder": str(folder), "files": written, "states": summary, "guessed": guessed, "time_unit": unit,
+            "folder": str(folder), "files": written, "states": summary, "hazard_ratios": ratios, "guessed": guessed,
+            "time_unit": unit,
             "held_out": held_record(held), "warnings": say.warnings,
         }
     )  # fmt: skip
@@ -135,7 +148,7 @@ def _describe(model: Any) -> dict[str, Any]:
 
 
 def _write_report(
-    say: Say, model: Any, panel: Any, folder: Path, held: Any, sure: Any, title: str, unit: str | None
+    say: Say, model: Any, panel: Any, folder: Path, held: Any, sure: Any, effects: Any, title: str, unit: str | None
 ) -> Path | None:
     """Write the report, where what it needs is there; where it is."""
     try:
@@ -148,7 +161,8 @@ def _write_report(
     try:
         return write_report(
             model, panel, folder / "report.html",
-            held_out=held, dwell_interval=sure, title=title, warnings=say.warnings, time_unit=unit,
+            held_out=held, dwell_interval=sure, effects_interval=effects, title=title, warnings=say.warnings,
+            time_unit=unit,
         )  # fmt: skip
     except MissingExtraError as error:
         say.note(f"no report.html: {error}")

@@ -46,6 +46,16 @@ def of_states(summary: Mapping[str, Any], unit: str | None) -> dict[str, list[An
     return columns
 
 
+def of_ratios(ratios: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Hazard ratios, with their bounds where these are known."""
+    columns = {name: list(ratios[name]) for name in ("covariate", "from", "to")}
+    columns["hazard ratio"] = list(map(number, ratios["hazard_ratio"]))
+    if "low" in ratios:
+        bounds = zip(ratios["low"], ratios["high"], strict=True)
+        columns["90 % interval"] = [_interval(low, high, number) for low, high in bounds]
+    return columns
+
+
 def of_comparison(found: Comparison) -> dict[str, list[str]]:
     """The rows of a comparison, least error first."""
     form = share if found.measure.startswith("share") else number

@@ -35,6 +35,18 @@ def model_options(command: Command) -> Command:
             click.option("--allowed", metavar="A-B,...", help="Moves that may happen, such as 1-2,2-1."),
             click.option("--absorbing", multiple=True, metavar="STATE", help="A state that is never left."),
             click.option(
+                "--effects",
+                type=click.Choice(["all", "shared"]),
+                help="Of each --covariate: an effect on leaving each state, or one for all; by default all.",
+            ),
+            click.option(
+                "--breaks",
+                multiple=True,
+                metavar="T,...",
+                help="Times at which rates may change, such as 5,10; or values of a covariate that grows with time, "
+                "such as age=50,60.",
+            ),
+            click.option(
                 "--option", "more", multiple=True, metavar="NAME=VALUE", help="Any other option of the model."
             ),
             click.option("--seed", default=0, type=click.IntRange(0), show_default=True, help="Of random numbers."),
@@ -47,9 +59,12 @@ def model_options(command: Command) -> Command:
 
 def make_model(
     say: Say, panel: Panel, *, states: str, emission: tuple[str, ...], allowed: str | None, absorbing: tuple[str, ...],
-    more: tuple[str, ...], seed: int, jobs: int | None,
+    effects: str | None, breaks: tuple[str, ...], more: tuple[str, ...], seed: int, jobs: int | None,
 ) -> tuple[Any, list[str]]:  # fmt: skip
-    """A model of what was asked for, not fitted yet, and what was guessed, in words."""
+    """A model of what was asked for, not fitted yet, and what was guessed, in words.
+
+    Its rates depend on the covariates of the panel.
+    """
     from .. import InfiniteJumpMeans, JumpMeans, Structure
     from ..emissions import shows_states
     from ..engines import Threads
@@ -70,16 +85,23 @@ def make_model(
         for state, why in found.items():
             say.note(f"guessed: --absorbing {state} ({why})")
             guessed.append(f"--absorbing {state} ({why})")
+    depends = _read_effects(panel, effects, breaks)
+    if depends and not direct and n_states is None:
+        raise ValueError(
+            "--states must be a number where rates depend on --covariate or --breaks and states are hidden, got auto."
+        )
     if (allowed is not None or absorbing) and not direct and n_states is None:
         raise ValueError(
             "--allowed and --absorbing must come with --states N where states are hidden, which are then called 0 to "
             "N - 1: states that are counted by the fit have no names before it."
         )
-    if allowed is not None or absorbing:
+    if allowed is not None or absorbing or depends:
         labels = panel.labels(0).tolist() if direct else list(range(n_states or 0))
         labels = options.get("states", labels)
         moves = None if allowed is None else read_moves(allowed, labels)
-        options["structure"] = Structure(allowed=moves, absorbing=[find_state(x, labels) for x in absorbing] or None)
+        options["structure"] = Structure(
+            allowed=moves, absorbing=[find_state(x, labels) for x in absorbing] or None, **depends
+        )  # fmt: skip
     kind: Any = JumpMeans if direct or n_states is not None else InfiniteJumpMeans
     if kind is JumpMeans and not direct:
         options["n_states"] = n_states
@@ -144,6 +166,31 @@ def _read_option(text: str) -> tuple[str, Any]:
         return name.strip(), json.loads(value)
     except ValueError:
         return name.strip(), value
+
+
+def _read_effects(panel: Panel, effects: str | None, breaks: tuple[str, ...]) -> dict[str, Any]:
+    """What a `Structure` is told of the covariates of a panel, and of --breaks: T,... or COVARIATE=X,..."""
+    out: dict[str, Any] = {}
+    pieces: dict[str, list[Any]] = {}
+    for given in breaks:
+        name, _, listed = given.rpartition("=")
+        pieces[name.strip() or "time"] = [_read_break(part) for part in listed.split(",") if part.strip()]
+    if pieces:
+        out["breaks"] = pieces
+    # a covariate with breaks is there for these alone
+    if panel.covariates is not None and (effects == "shared" or set(panel.covariates.names) - set(pieces)):
+        out["covariates"] = effects or "all"
+    elif effects is not None:
+        raise ValueError(f"--effects must come with --covariate, got {effects!r} alone.")
+    return out
+
+
+def _read_break(text: str) -> Any:
+    """A number, or a date as it stands."""
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()
 
 
 def read_moves(text: str, labels: list[Any]) -> dict[Any, list[Any]]:

@@ -13,7 +13,7 @@ from .ending import spoken
 from .files import check_free, checksum, find_model
 from .held_out import from_record as read_test
 from .say import titled
-from .sureness import from_record
+from .sureness import effects_of, from_record
 
 if TYPE_CHECKING:
     from .say import Say
@@ -52,11 +52,12 @@ def report(
         from ..report import write_report
     except ImportError as error:
         raise MissingExtraError(f"a report needs more than is installed: {error}") from None
+    effects = None if model.process_.effects is None else from_record(run.get("effects_interval"), effects_of(model))
     write_report(
         model, panel, target, held_out=read_test(run.get("held_out")),
         title=title or run.get("title") or titled(model, panel, data),
         warnings=run.get("warnings", ()), time_unit=time_unit or run.get("time_unit"),
-        dwell_interval=from_record(run.get("dwell_interval"), model),
+        dwell_interval=from_record(run.get("dwell_interval"), model.process_.sojourn()), effects_interval=effects,
     )  # fmt: skip
     say.tell(f"{target}")
     say.result({"report": str(target)})

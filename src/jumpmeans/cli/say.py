@@ -30,6 +30,7 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"say by kind=", "say by a column named by --kind"),
     (r"say kind=\.\.\. in Panel\.from_frame \(kinds=\.\.\. in from_arrays\)", "name a column of words by --kind"),
     (r"\bemission=", "--emission "),
+    (r"take process_\.at\(\{\.\.\.\}\), or decode.*", "give --at COVARIATE=VALUE."),
 )
 # A cell of a printed table shows so many characters.
 WIDEST = 100

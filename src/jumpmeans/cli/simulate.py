@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .at import at_option, process_at
 from .columns import fitted_columns
 from .ending import spoken
 from .files import check_free, find_model, write_csv, write_trajectories
@@ -21,14 +22,15 @@ if TYPE_CHECKING:
 @click.option("--sequences", "-n", default=100, show_default=True, type=click.IntRange(1), help="Number of sequences.")
 @click.option("--rows", default=20, show_default=True, type=click.IntRange(1), help="Rows of each.")
 @click.option("--mean-gap", type=float, help="Mean time between rows; a third of the shortest dwell by default.")
+@at_option
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random numbers.")
 @click.option("--out", type=click.Path(), help="CSV file to write; standard output by default.")
 @click.option("--truth", type=click.Path(), help="File for the true trajectories, .csv or .parquet.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @spoken
 def simulate(
-    say: Say, model: str, sequences: int, rows: int, mean_gap: float | None, seed: int, out: str | None,
-    truth: str | None, force: bool,
+    say: Say, model: str, sequences: int, rows: int, mean_gap: float | None, given: tuple[str, ...], seed: int,
+    out: str | None, truth: str | None, force: bool,
 ) -> None:  # fmt: skip
     """Draw a table from a fitted model."""
     from ..loading import load
@@ -36,7 +38,11 @@ def simulate(
 
     check_free([Path(x) for x in (out, truth) if x is not None], force)
     path = find_model(model)
-    process = load(path).process_
+    fitted = load(path).process_
+    process = process_at(fitted, given)
+    if fitted.effects is not None:
+        others = "the mean of all other covariates" if given else "the mean covariates"
+        say.note(f"rates at {', '.join([*given, others])}")
     known = fitted_columns(path)
     values = known.get("value", [])
     fastest = float(process.rates.max())

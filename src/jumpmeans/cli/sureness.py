@@ -1,4 +1,4 @@
-"""How sure the mean dwells of a fit are: refits behind the report and the table of states."""
+"""How sure the mean dwells and the hazard ratios of a fit are: refits behind the report and the tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..data.interval import Interval
     from ..data.panel import Panel
     from .say import Say
@@ -14,46 +16,52 @@ if TYPE_CHECKING:
 REFITS, MOST_ROWS = 100, 5_000
 
 
-def dwell_interval(
+def intervals(
     say: Say, model: Any, panel: Panel, refits: int | None, jobs: int | None, seed: int
-) -> Interval | None:
-    """Interval of the mean dwell of each state by a bootstrap of sequences; None where there is none.
+) -> tuple[Interval | None, Interval | None]:
+    """Intervals of the mean dwell of each state and of the effects on its rates, by a bootstrap of sequences.
 
-    `refits` None: as many as are quick.
+    None where there are none. `refits` None: as many as are quick.
     """
     from ..evaluation import bootstrap
 
     if refits is None:
         if panel.n_observations > MOST_ROWS or panel.n_sequences < 2:
-            return None
+            return None, None
         refits = REFITS
     if refits == 0:
-        return None
-    say.note(f"{refits} refits to resampled sequences, for the intervals of the dwell times")
+        return None, None
+    say.note(f"{refits} refits to resampled sequences, for the intervals")
     found = bootstrap(model, panel, refits, n_jobs=jobs, random_state=seed)
-    return found.interval(lambda fitted: fitted.process_.sojourn())
+    depends = model.process_.effects is not None
+    return found.interval(lambda fitted: fitted.process_.sojourn()), found.interval(effects_of) if depends else None
+
+
+def effects_of(model: Any) -> np.ndarray[Any, Any]:
+    """(K, M, M) logarithms of the hazard ratios."""
+    return model.process_.effects.coefs  # type: ignore[no-any-return]
 
 
 def to_record(interval: Interval | None) -> dict[str, Any] | None:
     """An interval as `run.json` keeps it."""
     if interval is None:
         return None
-    return {
-        "level": interval.level, "low": interval.low.values.ravel(), "high": interval.high.values.ravel(),
-    }  # fmt: skip
-
-
-def from_record(record: Any, model: Any) -> Interval | None:
-    """The interval that `run.json` keeps, if it is one of this model; a bound without a number is infinite."""
     import numpy as np
 
-    from ..data.interval import Interval
+    return {"level": interval.level, "low": np.ravel(interval.low), "high": np.ravel(interval.high)}
+
+
+def from_record(record: Any, answer: Any) -> Interval | None:
+    """The interval of an answer that `run.json` keeps, if it is one of it; a bound without a number is infinite."""
+    import numpy as np
+
+    from ..data.interval import Interval, numbers
 
     if not isinstance(record, Mapping):
         return None
-    answer = model.process_.sojourn()
+    answer = numbers(answer)
     bounds = [record.get(name) for name in ("low", "high")]
-    if any(not isinstance(x, list) or len(x) != len(answer.values) for x in bounds):
+    if any(not isinstance(x, list) or len(x) != answer.size for x in bounds):
         return None
     low, high = np.array([[np.inf if x is None else x for x in own] for own in bounds if own], np.float64)
-    return Interval.of(answer, low[:, None], high[:, None], float(record["level"]))
+    return Interval.of(answer, low.reshape(answer.shape), high.reshape(answer.shape), float(record["level"]))

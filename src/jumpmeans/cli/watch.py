@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from .at import at_option, process_at
 from .columns import ASKED, find_columns, fitted_columns, read_sets
 from .ending import spoken
 from .files import find_model
@@ -37,12 +38,14 @@ class Row(NamedTuple):
 @click.option("--kind", metavar="COLUMN", help="Column, or key, of how rows were seen: snapshot, transition, entry.")
 @click.option("--true-state", metavar="COLUMN", help="Column, or key, of states that are known of hidden ones.")
 @click.option("--set", "sets", multiple=True, metavar="LABEL=A,B", help="A label that means one of several states.")
+@at_option
 @click.option("--all", "every", is_flag=True, help="A line for every row, not only where the state changes.")
 @click.option("--least-margin", type=float, help="Tell a change once its margin exceeds this.")
 @click.option("--hold", type=float, help="Tell a change once it has held for this time.")
 @spoken
 def watch(
-    say: Say, model: str, every: bool, least_margin: float | None, hold: float | None, **asked: Any
+    say: Say, model: str, given: tuple[str, ...], every: bool, least_margin: float | None, hold: float | None,
+    **asked: Any,
 ) -> None:  # fmt: skip
     """Read observations from standard input and tell each change of state at once.
 
@@ -63,7 +66,9 @@ def watch(
         label: [states.get(str(name), name) for name in own]
         for label, own in (read_sets(asked["sets"]) or known.get("sets", {})).items()
     }
-    decoder = OnlineDecoder(fitted, least_margin=least_margin, hold=hold, sets=sets)
+    decoder = OnlineDecoder(
+        process_at(fitted.process_, given) if given else fitted, least_margin=least_margin, hold=hold, sets=sets
+    )  # fmt: skip
     reader = Reader(decoder, asked, known)
     before: dict[Any, Any] = {}
     for number, line in enumerate(_lines(), 1):

@@ -39,6 +39,7 @@ from ..fit.setup import (
     states_and_emission,
     typical_gap,
 )
+from ..fit.spreads import climb_without_spreads
 from ..fit.start import given_process, named_emission, start_emission, with_effects
 from ..history import History
 from ..model.constraints import Constraints, split
@@ -114,7 +115,7 @@ class EM(ReadOut):
         logarithms, lognormal) column for each sequence, or for each of `panel.groups`. States are then relative to the
         person.
     offset_sd : float, list of float or "auto"
-        τ, standard deviation of the offsets of each column; auto: estimated.
+        τ, standard deviation of the offsets of each column; auto: estimated, and 0 where none is as likely as any.
     frailty : "sequence", "group" or None
         Whether people differ in how fast they move: all rates of each sequence, or of each of `panel.groups`, are
         multiplied by a gamma variable of mean 1. The likelihood is integrated over it by quadrature. Not with offsets.
@@ -130,7 +131,8 @@ class EM(ReadOut):
     states_ : (M,)
         Labels of the states: those observed, or 0, 1, ... in the order of their values.
     log_likelihood_ : float
-        Of the panel under `process_`, the first state's probability included; sequences count by their weights.
+        Of the panel under `process_`, the first state's probability included (with Structure(initial="given") it is
+        that given the first state); sequences count by their weights.
     history_ : History
         Log-likelihood after each step of the best start, with its wall and CPU times; never falls. With frailty, of
         the steps from the best fit without.
@@ -268,6 +270,7 @@ class EM(ReadOut):
             starts = [] if run else self._starts(here, blank, constraints, labels, effects)
         with explained(laid.panel, WHY):
             run = run or self._best_climb(task, starts)
+            run = climb_without_spreads(task, run, self.max_iter, self.tol, self.accelerate)
             if units is not None and self.frailty_variance != 0:
                 given_v = None if self.frailty_variance == "auto" else float(self.frailty_variance)
                 law = Frailty.of(*units, 1.0 if given_v is None else given_v, fixed=given_v is not None)
@@ -315,7 +318,7 @@ class EM(ReadOut):
         visits = expected.first + jumps.sum(axis=0) - np.diag(jumps)
         if run.end.frailty is not None:
             time = task.sequences.under(run.end.frailty).time_in_states(process)
-        if self.structure is None and self.states is None and panel.known is None:
+        if self._may_sort(panel) and self.states is None:
             order = process.emission.stable_order(time)
             process, time, visits = process.take(order), time[order], visits[order]
             if np.array_equal(labels, np.arange(len(labels))):  # numbers, not names, go by the order
@@ -437,8 +440,9 @@ class EM(ReadOut):
         return Task.of(sequences, constraints, blank, blank.encode(panel), panel)
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
-        # with a structure, states have a meaning of their own, and their order is kept
-        return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
+        new = self._again(options | {"start": self.process_})
+        new._keeps_order = True
+        return new.fit(panel)
 
     def _occupancy(self) -> Occupancy | None:
         return self._occupancy_

@@ -145,6 +145,23 @@ def with_covariates(panel: Panel, given: Mapping[str, Any]) -> Panel:
     return replace(panel, covariates=Covariates(tuple(names), np.column_stack(values), tuple(categories)))
 
 
+def with_covariates_later(panel: Panel, given: Mapping[str, Any]) -> Panel:
+    """The panel with other covariates from the last row of each sequence on."""
+    # what an only row says holds ahead of it, too: a row at the start keeps what it was there
+    alone = np.flatnonzero((panel.lengths == 1) & (panel.start_times < panel.times[panel.offsets[:-1]]))
+    if len(alone):
+        ids = panel.ids
+        apart, _ = replace(panel, ids=np.arange(panel.n_sequences)).insert_times(alone, panel.start_times[alone])
+        panel = replace(apart, ids=ids)
+    after = with_covariates(panel, given).covariates
+    own = panel.covariates
+    assert own is not None and after is not None
+    values = own.values.copy()
+    last = panel.offsets[1:] - 1
+    values[last] = after.values[last]
+    return replace(panel, covariates=Covariates(own.names, values, own.categories))
+
+
 def panel_order(panel: Panel, column: Any) -> AnyArray:
     """A column in the caller's order of rows, in that of the panel; of another length as it is."""
     array = np.asarray(column, dtype=object)

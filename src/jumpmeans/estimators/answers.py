@@ -82,7 +82,9 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------------- of a panel
 
-    def forecast(self, panel: Any, at: Any = None, *, horizon: Any = None) -> outlook.Forecast:
+    def forecast(
+        self, panel: Any, at: Any = None, *, horizon: Any = None, covariates: At = None
+    ) -> outlook.Forecast:  # fmt: skip
         """State probabilities, and what to expect to see, at times after the last row of each sequence.
 
         Parameters
@@ -94,6 +96,9 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         horizon : float or (K,), optional
             Times since the last row of each sequence, instead of `at`: `horizon=[1, 2]`. For dates in days,
             or durations.
+        covariates : {name: value}, optional
+            Where rates depend on covariates, what holds from the last row on: ``{"dose": 2}`` for what happens if all
+            are treated from now on. By default they stay what they are at the last row; of the past they stay.
 
         Returns
         -------
@@ -101,7 +106,7 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
             ids, times, horizons, probs and values, one entry for each time asked for; `to_frame()`.
         """
         self._fitted()
-        return outlook.forecast(self, self._panel(panel), at, horizon)
+        return outlook.forecast(self, self._panel(panel), at, horizon, covariates)
 
     def prevalence(
         self, panel: Any, times: Any = None, *, initial: Any = None, carry: bool = True
@@ -173,7 +178,7 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
     def n_parameters_(self) -> int:
         """Free parameters: rates (shared ones once, known ones not at all), π if it is estimated, the emission's.
 
-        The variance of frailty is one more.
+        The variance of frailty is one more, and that of levels of people one for each column that has them.
         """
         return self._n_counted("estimated")
 
@@ -280,8 +285,18 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     @property
+    def _n_variances(self) -> int:
+        """Variances among people that are free: of frailty, and of levels."""
+        return self._n_frailty + self._n_levels
+
+    @property
     def _n_frailty(self) -> int:
         """Parameters of the frailty that are free."""
+        return 0
+
+    @property
+    def _n_levels(self) -> int:
+        """Spreads of levels of people that are free."""
         return 0
 
     @property
@@ -295,7 +310,7 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         process, structure = self._fitted(), getattr(self, "structure", None) or Structure()
         if first == "given":
             structure = replace(structure, initial="given")
-        return structure.n_free(process) + self._n_frailty
+        return structure.n_free(process) + self._n_variances
 
 
 def rows_seen(panel: Panel) -> float:

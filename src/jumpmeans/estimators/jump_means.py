@@ -366,8 +366,9 @@ class JumpMeans(JumpModel):
         return descend_with_spread(sequences, best, model, self.max_iter, or_auto(self.tol, TOL))[0]
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
-        # with a structure, states have a meaning of their own, and their order is kept
-        return self._again(options | {"start": self.process_, "structure": self.structure or Structure()}).fit(panel)
+        new = self._again(options | {"start": self.process_})
+        new._keeps_order = True
+        return new.fit(panel)
 
     def _blank(self, panel: Data, given: Process | None) -> tuple[AnyArray, Record]:
         """Labels of the states, and an emission that knows nothing of them yet."""

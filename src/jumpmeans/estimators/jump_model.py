@@ -79,8 +79,6 @@ class JumpModel(ReadOut):
     n_iter_: int
     converged_: bool
     _decoder_: Decoder
-    # whether hidden states stay in the order in which a fit found them: that of what it started from
-    _keeps_order: bool = False
 
     def _publish(
         self, panel: Data, laid: Laid, sequences: Sequences, run: Descent, model: Model, labels: AnyArray,
@@ -98,8 +96,7 @@ class JumpModel(ReadOut):
                 stacklevel=3,
             )
         # states with names of their own keep their order
-        numbered = np.array_equal(labels, np.arange(len(labels))) and panel.known is None
-        sorts = self.structure is None and not self._keeps_order and numbered
+        sorts = self._may_sort(panel) and np.array_equal(labels, np.arange(len(labels)))
         if sorts:
             order = run.params.emission.stable_order(run.stats.total_time)
             run = run._replace(params=run.params.take(order))

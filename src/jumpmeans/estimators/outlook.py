@@ -12,12 +12,13 @@ import numpy as np
 
 from ..arrays import AnyArray, Bools, Floats, Ints, totals
 from ..data.clock import encode_times
+from ..data.covariates import with_covariates_later
 from ..data.deriving import split_requests
 from ..data.frames import make_frame
 from ..data.layout import find_sequences
 from ..data.panel import Panel
 from ..data.table import Table
-from ..errors import PanelError
+from ..errors import PanelError, first_few, nearest
 from ..model.passage import transition_matrices
 from ..options import flag
 
@@ -120,8 +121,10 @@ class Prevalence:
         return make_frame(columns, backend or self.frame_backend)
 
 
-def forecast(model: ModelAnswers, panel: Panel, at: Any, horizon: Any) -> Forecast:
+def forecast(model: ModelAnswers, panel: Panel, at: Any, horizon: Any, covariates: Any) -> Forecast:
     """State probabilities and expected values after the last rows."""
+    if covariates is not None:
+        panel = _from_now_on(model, panel, covariates)
     last = panel.times[panel.offsets[1:] - 1]
     sequence, times = _requests(panel, last, at, horizon)
     early = np.flatnonzero(times < last[sequence])
@@ -146,6 +149,24 @@ def forecast(model: ModelAnswers, panel: Panel, at: Any, horizon: Any) -> Foreca
         panel.frame_backend,
         None if panel.clock is None else panel.clock.zone,
     )
+
+
+def _from_now_on(model: ModelAnswers, panel: Panel, covariates: Any) -> Panel:
+    """The panel with covariates that hold from the last row of each sequence on."""
+    effects = model._fitted().effects
+    known = [] if effects is None else [c.name for c in effects.covariates]
+    if not isinstance(covariates, Mapping) or not covariates:
+        raise ValueError(f"covariates must be {{name: value}}, got {reprlib.repr(covariates)}.")
+    for name in covariates:
+        if effects is None or name not in known:
+            raise ValueError(
+                f"covariates must be among those that rates depend on, {first_few(known) if known else 'none here'}, "
+                f"got {name!r}{nearest(name, known)}."
+            )
+        if name in effects.breaks:
+            raise ValueError(f"covariates must not be those with breaks, which go on by themselves, got {name!r}.")
+    effects.design(panel.covariates)  # type: ignore[union-attr]  # the panel has them all
+    return with_covariates_later(panel, covariates)
 
 
 def _requests(panel: Panel, last: Floats, at: Any, horizon: Any) -> tuple[Ints, Floats]:

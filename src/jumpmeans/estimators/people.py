@@ -67,6 +67,7 @@ class Levelled(ModelAnswers):
     """A model whose people may stand at levels of their own."""
 
     _people_: People
+    offset_sd: Any
 
     def _sequences(self, panel: Panel) -> Sequences:
         """A panel as the engine holds it, at the levels of its people."""
@@ -96,6 +97,13 @@ class Levelled(ModelAnswers):
         self._known_people()
         panel = self._panel(panel)
         return self._people_in(panel).to_frame()
+
+    @property
+    def _n_levels(self) -> int:
+        """Spreads of the offsets that are free."""
+        if "_people_" not in vars(self) or "auto" not in np.ravel(np.asarray(self.offset_sd, dtype=object)).tolist():
+            return 0
+        return sum(column.has_levels for column in self.process_.emission.columns)
 
     def _people_in(self, panel: Panel) -> People:
         with explained(panel, "the fitted process"):

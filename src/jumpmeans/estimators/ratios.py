@@ -41,6 +41,16 @@ def coefficients(process: Process, backend: str | None) -> Any:
     return make_frame(about | {"coefficient": require_effects(process).coefs[places]}, backend)
 
 
+def ratio_columns(process: Process, found: Interval | None) -> dict[str, Any]:
+    """Columns covariate, from, to and hazard_ratio; and low and high, by an interval of the coefficients (K, M, M)."""
+    places, about = _places(process)
+    columns = about | {"hazard_ratio": np.exp(require_effects(process).coefs[places])}
+    if found is not None:
+        with np.errstate(over="ignore"):
+            columns |= {name: np.exp(getattr(found, name)[places]) for name in ("low", "high")}
+    return columns
+
+
 def hazard_ratios(
     process: Process, found: Interval, se: Any, per: Mapping[str, Any] | None, backend: str | None
 ) -> Any:

@@ -120,6 +120,8 @@ class ReadOut(Pictured, Written, Levelled, Frail):
     states_: AnyArray
     engine: Any
     _people_: People
+    # whether hidden states stay in the order in which a fit found them: that of what it started from
+    _keeps_order: bool = False
 
     @property
     def rates_(self) -> Floats:
@@ -196,6 +198,12 @@ class ReadOut(Pictured, Written, Levelled, Frail):
         """An unfitted copy with other options."""
         new = clone(self)
         return new.set_params(**{name: value for name, value in options.items() if name in new.get_params(deep=False)})
+
+    def _may_sort(self, panel: Any) -> bool:
+        """Whether hidden states may be put into the order of their values: nothing is said of certain ones."""
+        structure = getattr(self, "structure", None)
+        named = structure is not None and structure.names_states
+        return not named and not self._keeps_order and panel.known is None
 
     def _panel(self, data: Any) -> Panel:
         """A panel in the model's unit of time: one of dates is in days, a model of plain numbers may be in any."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from scipy.stats import chi2
+import numpy as np
+from scipy.stats import binom, chi2
 
 from ..estimators.read_out import ReadOut, as_panel
 
@@ -20,8 +21,8 @@ class LikelihoodRatio(NamedTuple):
     df: int
     """Parameters that the larger model has more."""
     p_value: float
-    """Probability of a rise so large if the smaller model holds, by the χ² of df degrees of freedom; for a frailty that
-    the smaller model has not, by half the χ² of df - 1 and half that of df."""
+    """Probability of a rise so large if the smaller model holds, by the χ² of df degrees of freedom; for a frailty
+    or levels of people that the smaller model has not, by half the χ² of df - 1 and half that of df."""
 
 
 def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str = "estimated") -> LikelihoodRatio:
@@ -45,7 +46,8 @@ def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str = "e
     Notes
     -----
     Frailty (``EM(frailty=...)``) is tested against none so: its variance is 0 or larger, so that without any the
-    statistic is 0 in about half of all panels, and the p-value that of a mixture of two χ² (Self and Liang 1987).
+    statistic is 0 in about half of all panels, and the p-value that of a mixture of two χ² (Self and Liang 1987). So
+    are levels of people (``offsets=``), whose likelihood is known by a lower bound: the p-value is rather too large.
 
     The χ² does not hold where the smaller model has rates at 0 that the larger one has not, which lie at the edge of
     what is possible: p-values are then too large (for one such rate twice as large), so that a small one still tells.
@@ -78,7 +80,10 @@ def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str = "e
         )
     statistic, df = max(2.0 * (high - low), 0.0), many - few
     p_value = float(chi2.sf(statistic, df))
-    if large._n_frailty > small._n_frailty:
-        fewer = float(chi2.sf(statistic, df - 1)) if df > 1 else float(statistic <= 0)
-        p_value = 0.5 * (p_value + fewer)
+    # each variance that the smaller model has not is at its edge there, or above it, with even chances
+    edges = large._n_variances - small._n_variances
+    if 0 < edges <= df:
+        chances = binom.pmf(np.arange(edges + 1), edges, 0.5)
+        tails = [float(chi2.sf(statistic, k)) if k > 0 else float(statistic <= 0) for k in range(df - edges, df + 1)]
+        p_value = float(chances @ tails)
     return LikelihoodRatio(statistic, df, p_value)

@@ -60,7 +60,9 @@ class Chart(NamedTuple):
         """(n,) values at a step (k,) from the centre."""
         moved = np.zeros(len(self.values))
         moved[self.free] = step
-        return np.where(self.logs, self.values * np.exp(moved), self.values + moved)
+        # an effect of a covariate in large units moves by more than an exponential can take
+        grown = self.values * np.exp(np.where(self.logs, moved, 0.0))
+        return np.where(self.logs, grown, self.values + moved)
 
     def process_at(self, step: Floats) -> Process:
         """The process at a step (k,) from the centre."""

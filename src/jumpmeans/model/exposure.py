@@ -57,9 +57,8 @@ class Exposure(NamedTuple):
 
     def log_paces(self, beta: Floats) -> tuple[Floats, Floats]:
         """β_s · z of each group (G,) and of each piece (Q,), for β (K, M)."""
-        groups = np.einsum("gk,kg->g", self.z[self.pattern], beta[:, self.state])
-        pieces = np.einsum("qk,kq->q", self.z[self.piece_pattern], beta[:, self.piece_state])
-        return groups, pieces
+        table = np.einsum("zk,km->zm", self.z, beta)
+        return table[self.pattern, self.state], table[self.piece_pattern, self.piece_state]
 
     def total(self, pieces: Floats) -> Floats:
         """(R,) sums over the pieces of each long dwell."""

@@ -51,35 +51,37 @@ class Hill(NamedTuple):
     def slopes(self, v: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
         """Gradient (F,), curvature (F, F), and the latter without the concave parts."""
         x = self.exposure
-        n = int(self.place.max(initial=-1)) + 1
-        gradient, curvature, concave = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
+        n, K = int(self.place.max(initial=-1)) + 1, self.place.shape[1]
+        g, H, C = np.zeros(self.place.shape), np.zeros((*self.place.shape, K)), np.zeros((*self.place.shape, K))
         groups, pieces = x.log_paces(beta)
         groups = np.exp(v[x.state] + groups) * x.time
         pieces = np.exp(v[x.piece_state] + pieces) * x.piece_time
         hours = x.total(pieces)
         counts = np.where(x.running, (hours >= 1.0) & self.running, True) * x.long_weight
-        owner = np.repeat(np.arange(len(hours)), np.diff(x.offsets))
-        shares = pieces / np.where(hours > 0, hours, 1.0)[owner]
+        lengths = np.diff(x.offsets)
+        shares = pieces / np.repeat(np.where(hours > 0, hours, 1.0), lengths)
+        weights = np.repeat(counts, lengths)
+        design, piece_design = _with_one(x.z[x.pattern]), _with_one(x.z[x.piece_pattern])
+        varied = len(pieces) > len(hours)  # else every dwell is of one piece, and has no concave part
+        means = np.add.reduceat(shares[:, None] * piece_design, x.offsets[:-1], axis=0) if varied else piece_design
+        piece_state = x.piece_state
         for s in np.flatnonzero((self.place >= 0).any(axis=1)):
-            here, own = x.state == s, x.long_state == s
-            bits = own[owner]
-            z = _with_one(x.z[x.pattern[here]])
-            y = _with_one(x.z[x.piece_pattern[bits]])
-            w = counts[owner[bits]]
-            mean = np.zeros((len(hours), y.shape[1]))
-            np.add.at(mean, owner[bits], shares[bits, None] * y)
-            mean = mean[own]
-            g = z.T @ (groups[here] - x.exits[here]) + y.T @ (w * pieces[bits]) - mean.T @ counts[own]
-            H = (z.T * groups[here]) @ z + (y.T * (w * pieces[bits])) @ y
-            C = (y.T * (w * shares[bits])) @ y - (mean.T * counts[own]) @ mean
-            rate = np.exp(v[s])
-            g[0] += self.prior_time * rate - self.prior_count
-            H[0, 0] += self.prior_time * rate
-            free = np.flatnonzero(self.place[s] >= 0)
-            at = self.place[s, free]
-            np.add.at(gradient, at, g[free])
-            np.add.at(curvature, np.ix_(at, at), (H - C)[np.ix_(free, free)])
-            np.add.at(concave, np.ix_(at, at), C[np.ix_(free, free)])
+            here, own, bits = x.state == s, x.long_state == s, piece_state == s
+            z, y, mean, w = design[here], piece_design[bits], means[own], weights[bits]
+            g[s] = z.T @ (groups[here] - x.exits[here]) + y.T @ (w * pieces[bits]) - mean.T @ counts[own]
+            H[s] = (z.T * groups[here]) @ z + (y.T * (w * pieces[bits])) @ y
+            if varied:
+                C[s] = (y.T * (w * shares[bits])) @ y - (mean.T * counts[own]) @ mean
+        prior = self.prior_time * np.exp(v)
+        g[:, 0] += prior - self.prior_count
+        H[:, 0, 0] += prior
+        gradient, curvature, concave = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
+        free = self.place >= 0
+        both = free[:, :, None] & free[:, None, :]
+        at = [place[both] for place in np.broadcast_arrays(self.place[:, :, None], self.place[:, None, :])]
+        np.add.at(gradient, self.place[free], g[free])
+        np.add.at(curvature, tuple(at), (H - C)[both])
+        np.add.at(concave, tuple(at), C[both])
         return gradient, curvature, curvature + concave
 
     def moved(self, v: Floats, beta: Floats, step: Floats) -> tuple[Floats, Floats]:

@@ -83,6 +83,13 @@ class Structure:
         """Whether any rate depends on covariates or on time."""
         return self.covariates is not None or self.breaks is not None
 
+    @property
+    def names_states(self) -> bool:
+        """Whether anything is said of certain states, so that they have a meaning of their own."""
+        said = self.allowed, self.absorbing, self.fixed, self.equal
+        words = self.initial is None or isinstance(self.initial, str)
+        return any(x is not None for x in said) or not words or isinstance(self.covariates, Mapping)
+
     def allowed_moves(self, states: AnyArray) -> Bools:
         """(M, M) moves that may happen between the given states, diagonal False."""
         return self.constraints(states).moves

@@ -13,6 +13,7 @@ from ..comparators.sampled import SampledReadOut
 from ..data.panel import Panel
 from ..data.times import in_unit
 from ..data.trajectories import Trajectories
+from ..estimators.ratios import ratio_columns
 from ..estimators.read_out import as_panel
 from ..model.process import Process
 from ..plots.scale import make_scale
@@ -44,6 +45,7 @@ def make_content(
     time_unit: str | None = None,
     bins: Any = None,
     dwell_interval: Any = None,
+    effects_interval: Any = None,
     random_state: Any = 0,
     room: int = 2_300_000,
 ) -> dict[str, Any]:
@@ -74,6 +76,7 @@ def make_content(
             "history": _history(model),
         },
         "states": _states(model, process, panel, paths, dwell_interval, length),
+        "effects": _effects(process, effects_interval),
         "time": {
             "unit": unit,
             "origin": None if panel.clock is None else str(np.datetime_as_string(panel.clock.origin, unit="ms")),
@@ -225,6 +228,34 @@ def _dwell_interval(model: Any, given: Any, M: int, length: float) -> tuple[list
             low, high = np.quantile(1.0 / np.reshape(rates, (-1, M)), [0.05, 0.95], axis=0)
         level = 0.9
     return [[_finite(a), _finite(b)] for a, b in zip(low / length, high / length, strict=True)], level
+
+
+def _effects(process: Process, given: Any) -> dict[str, Any] | None:
+    """What covariates do to the rate of each move: hazard ratios, with bounds if they are given; None without any."""
+    if process.effects is None:
+        return None
+    shape = process.effects.coefs.shape
+    try:
+        good = given is None or (np.shape(given.low) == shape and np.shape(given.high) == shape)
+        level = None if given is None else float(given.level)
+    except (AttributeError, TypeError, ValueError):
+        good = False
+    if not good:
+        raise ValueError(
+            f"effects_interval must have low and high of all {shape} effects, and level, as intervals of "
+            f"process_.effects.coefs have, got {type(given).__name__}."
+        )
+    columns = ratio_columns(process, given)
+    rows = [
+        {
+            "covariate": str(covariate), "from": str(source), "to": str(target), "ratio": _finite(ratio),
+            "interval": None if given is None else [_finite(columns[name][i]) for name in ("low", "high")],
+        }
+        for i, (covariate, source, target, ratio) in enumerate(
+            zip(*(columns[name].tolist() for name in ("covariate", "from", "to", "hazard_ratio")), strict=True)
+        )
+    ]  # fmt: skip
+    return {"rows": rows, "level": level}
 
 
 # -------------------------------------------------------------------------------------------------- columns

@@ -32,6 +32,7 @@ def write_report(
     time_unit: str | None = None,
     bins: Any = None,
     dwell_interval: Any = None,
+    effects_interval: Any = None,
     random_state: Any = 0,
 ) -> Path:
     """Write one HTML file that shows a fitted model and the course of every sequence; it opens offline.
@@ -58,6 +59,9 @@ def write_report(
     dwell_interval : Interval, optional
         Bounds `low` and `high` of the mean dwell of each state, and their `level`; of samplers they are known. From a
         fit of EM: ``em.information(panel).interval(lambda m: m.process_.sojourn())``; from any fit: `bootstrap`.
+    effects_interval : Interval, optional
+        Bounds of the effects of covariates, logarithms of hazard ratios, made in the same ways:
+        ``em.information(panel).interval(lambda m: m.process_.effects.coefs, scale="plain")``.
     random_state : int, Generator or None
         Which observations are held out.
 
@@ -92,7 +96,8 @@ def write_report(
     used = sum(len(text.encode()) for text in [*scripts, _asset("assets/page.css")])
     content = make_content(
         model, panel, held_out=held_out, title=title, warnings=warnings, time_unit=time_unit, bins=bins,
-        dwell_interval=dwell_interval, random_state=random_state, room=LARGEST - ROOM_FOR_THE_REST - used,
+        dwell_interval=dwell_interval, effects_interval=effects_interval, random_state=random_state,
+        room=LARGEST - ROOM_FOR_THE_REST - used,
     )  # fmt: skip
     text = render(template, content, scripts)
     # a lone half of a character pair, which no file can hold, becomes a question mark

@@ -15,6 +15,7 @@ from ..data.trajectories import Trajectories
 from ..engines import get_engine
 from ..model.dependence import lay_out
 from ..passes import Sequences
+from ..plots.scale import make_scale
 
 # A probability is one letter, the index of which is 63 times as large; page.js reads it.
 LETTERS = np.array(list("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"))
@@ -42,19 +43,21 @@ def browse(model: Any, panel: Panel, trajectories: Trajectories, room: int) -> d
         total: sequences of the panel; cut: those of which the beginning is shown; grid: see GRIDS.
         Of a record: id; a, z: start and end of what is shown, as ticks and times; t: ticks between rows, the first
         since a; x: values by column, labels as indices; s, b: states and ticks between dwells; p: probabilities at the
-        rows and then at grid + 1 even times, None without; m: misfit; cut: whether there is more of it.
+        rows and then at grid + 1 even times, None without; m: misfit; cut: whether there is more of it; l: what states
+        show of each column at the level of this person, where people differ in it.
     """
     tick, decimals = _tick(panel)
     rng = np.random.default_rng(0)
     order = rng.permutation(panel.n_sequences)
     pilot = np.sort(order[:PILOT])
+    people = _people(model, panel)
     grid = GRIDS[-1]
     for grid in GRIDS:
-        size = sum(map(_size, _records(model, panel, trajectories, pilot, grid, tick))) / len(pilot)
+        size = sum(map(_size, _records(model, panel, trajectories, people, pilot, grid, tick))) / len(pilot)
         if size * panel.n_sequences <= FILL * room:
             break
     chosen = np.sort(order[: max(1, int(FILL * room / size))])
-    records = _records(model, panel, trajectories, chosen, grid, tick)
+    records = _records(model, panel, trajectories, people, chosen, grid, tick)
     while len(records) > 1 and sum(map(_size, records)) > room:  # the pilot was shorter than most
         records = records[::2]
     return {
@@ -82,7 +85,7 @@ def _tick(panel: Panel) -> tuple[float, int]:
 
 
 def _records(
-    model: Any, panel: Panel, trajectories: Trajectories, chosen: Ints, grid: int, tick: float
+    model: Any, panel: Panel, trajectories: Trajectories, people: Floats | None, chosen: Ints, grid: int, tick: float
 ) -> list[dict[str, Any]]:
     ids = panel.ids.tolist()
     # copies of a sequence share an id: here each has its own
@@ -100,6 +103,7 @@ def _records(
         paths.append((codes[within][:MOST_DWELLS], starts[within][:MOST_DWELLS]))
     probs = _probabilities(model, part, ends, grid)
     misfit = _misfit(model, part)
+    levels = None if people is None else _own_levels(model, panel, trajectories, people[chosen])
     values = [_column_values(part, d) for d in range(part.n_columns)]
     records = []
     for k, i in enumerate(chosen.tolist()):
@@ -118,6 +122,7 @@ def _records(
             "p": None if probs is None else probs[k],
             "m": None if np.isnan(misfit[k]) else float(f"{misfit[k]:.4g}"),
             "cut": bool(ends[k] < panel.end_times[i]),
+            **({} if levels is None else {"l": levels[k]}),
         })  # fmt: skip
     return records
 
@@ -153,6 +158,27 @@ def _probabilities(model: Any, panel: Panel, ends: Floats, grid: int) -> list[st
     bounds = np.searchsorted(asked_of[order], np.arange(panel.n_sequences + 1))
     lines = letters[order]
     return ["".join(lines[a:b].ravel().tolist()) for a, b in pairwise(bounds)]
+
+
+def _people(model: Any, panel: Panel) -> Floats | None:
+    """(S, D) offsets of the people of a panel; None if the model knows no levels."""
+    if getattr(model, "offset_sd_", None) is None:
+        return None
+    found = model._sequences(panel).levels
+    return np.asarray(found.means[found.units])
+
+
+def _own_levels(model: Any, panel: Panel, trajectories: Trajectories, offsets: Floats) -> list[list[Any]]:
+    """What states show of each column at some levels (k, D) of people, None of a column in which they do not differ."""
+    columns: list[list[Any]] = []
+    for d, emission in enumerate(model.process_.emission.columns):
+        if model.offset_sd_[d] == 0:
+            columns.append([None] * len(offsets))
+            continue
+        levels = make_scale(trajectories, panel, model.process_, d, None, ()).levels
+        own = [emission.at_level(levels, np.full(len(levels), b)) for b in offsets[:, d].tolist()]
+        columns.append([[float(f"{x:.6g}") for x in each.tolist()] for each in own])
+    return [list(own) for own in zip(*columns, strict=True)]
 
 
 def _misfit(model: Any, panel: Panel) -> Floats:

@@ -72,21 +72,22 @@ const MARGIN = d3.max(report.columns, (column) =>
 const BELOW = ORIGIN === null ? 36 : 50;
 
 function columnChart(width, record, open, column, d, last) {
+  const levels = record.l?.[d] ?? column.levels;
   const byLabel = column.ticks !== null;
   const heights = byLabel ? new Map(column.values.map(([key, y]) => [key, y])) : null;
   const place = (x) => (x === null ? null : byLabel ? heights.get(x) : x);
   const seen = open.rows.filter((row) => row.x[d] !== null);
-  const dwells = open.dwells.filter((dwell) => column.levels[dwell.m] !== null);
+  const dwells = open.dwells.filter((dwell) => levels[dwell.m] !== null);
   const jumps = d3.pairs(open.dwells);
   const tickName = byLabel ? new Map(column.ticks.map(([y, text]) => [y, short(text, 14)])) : null;
-  const spots = open.points.map((point) => ({...point, y: (point.x && place(point.x[d])) ?? column.levels[point.m]}));
+  const spots = open.points.map((point) => ({...point, y: (point.x && place(point.x[d])) ?? levels[point.m]}));
   const marks = [
     Plot.ruleX(jumps, {x: ([, next]) => when(next.from), stroke: "var(--line)", strokeWidth: jumps.length < 60 ? 1 : 0.4}),
     Plot.ruleX(jumps, {
-      x: ([, next]) => when(next.from), y1: ([before]) => column.levels[before.m], y2: ([, next]) => column.levels[next.m],
+      x: ([, next]) => when(next.from), y1: ([before]) => levels[before.m], y2: ([, next]) => levels[next.m],
       stroke: "currentColor", strokeOpacity: 0.55,
     }),
-    Plot.ruleY(dwells, {x1: (q) => when(q.from), x2: (q) => when(q.to), y: (q) => column.levels[q.m], stroke: (q) => ink(q.m), strokeWidth: 4}),
+    Plot.ruleY(dwells, {x1: (q) => when(q.from), x2: (q) => when(q.to), y: (q) => levels[q.m], stroke: (q) => ink(q.m), strokeWidth: 4}),
     Plot.dot(seen, {
       x: (q) => when(q.t), y: (q) => place(q.x[d]), fill: (q) => ink(q.m), stroke: "var(--page)", strokeWidth: 1,
       r: seen.length > 300 ? 2 : seen.length > 80 ? 3 : 4.2,
