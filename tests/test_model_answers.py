@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, train_test_split
 
 import jumpmeans as jm
+from jumpmeans.errors import StructureWarning
 from jumpmeans.evaluation.pearson import weighted_chi2_sf
 
 STATES = ["dead", "ill", "well"]
@@ -190,7 +191,7 @@ def test_the_first_row_given_by_hand():
     assert MODEL.log_likelihood(panel) == pytest.approx(with_pi, rel=1e-12)
     with pytest.raises(ValueError, match="first must be 'estimated' where states are hidden, got 'given'"):
         HIDDEN.log_likelihood(READINGS, first="given")
-    with pytest.raises(ValueError, match=r"first must be one of \('estimated', 'given'\), got 'last'"):
+    with pytest.raises(ValueError, match=r"first must be one of \('estimated', 'given'\) or None, got 'last'"):
         MODEL.log_likelihood(panel, first="last")
 
 
@@ -222,6 +223,31 @@ def test_answers_know_how_rows_were_seen():
         jm.pearson_test(MODEL, panel)
 
 
+def test_a_model_that_takes_first_states_as_given_has_no_pi():
+    """Caught: prevalence that starts from the uniform π that such a process shows, a third of all dead at time 0;
+    a likelihood, a score and criteria with that π in them."""
+    structure = jm.Structure(absorbing=["dead"], initial="given")
+    model = em(structure=structure).fit(PANEL)
+    assert model.log_likelihood(PANEL) == model.log_likelihood(PANEL, first="given")
+    assert model.log_likelihood(PANEL) == pytest.approx(model.log_likelihood_, rel=1e-12)
+    assert model.score(PANEL) == pytest.approx(model.log_likelihood_ / 360)
+    assert model.n_parameters_ == 4 and model.aic(PANEL) == pytest.approx(2 * 4 - 2 * model.log_likelihood_)
+    with_pi = model.log_likelihood(PANEL, first="estimated")
+    assert with_pi == pytest.approx(model.log_likelihood_ - PANEL.n_sequences * np.log(3), rel=1e-12)
+    shares = model.prevalence(PANEL, [0, 3])
+    np.testing.assert_allclose(shares.expected.values[0], shares.observed.values[0], rtol=1e-12)
+    assert model.prevalence(PANEL, [0], initial=[0.2, 0.3, 0.5]).expected.values[0].tolist() == [0.2, 0.3, 0.5]
+    onward = jm.Structure(allowed={"well": ["ill"], "ill": ["well", "dead"]}, initial="given")
+    small = em(structure=onward).fit(PANEL)
+    # the same whether one of the two estimates π or both leave it out
+    alone = jm.likelihood_ratio(small, model, PANEL)
+    mixed = jm.likelihood_ratio(small, em(structure=jm.Structure(absorbing=["dead"])).fit(PANEL), PANEL)
+    assert (alone.df, mixed.df) == (1, 1) and alone.statistic == pytest.approx(mixed.statistic, rel=1e-6)
+    late = PANEL.insert_times(PANEL.ids, PANEL.start_times - 1.0)[0]
+    with pytest.raises(jm.PanelError, match="initial must be probabilities where no state is observed at time 0"):
+        model.prevalence(late, [0, 1])
+
+
 def test_parameters_are_counted_and_priced():
     model = em(structure=jm.Structure(absorbing=["dead"])).fit(PANEL)
     assert model.n_parameters_ == 4 + 2
@@ -237,7 +263,8 @@ def test_parameters_are_counted_and_priced():
 
 def test_likelihood_ratios_are_chi_square_and_refuse_what_is_not_nested():
     small, large = em(structure=jm.Structure(absorbing=["dead"])), em()
-    large.fit(PANEL)
+    with pytest.warns(StructureWarning, match="rows that follow state 'dead' show it again"):
+        large.fit(PANEL)
     small.fit(PANEL)
     got = jm.likelihood_ratio(small, large, PANEL)
     assert got.df == 2 and got.statistic == pytest.approx(0, abs=1e-3) and got.p_value == pytest.approx(1, abs=1e-3)
@@ -403,6 +430,8 @@ def test_summary_says_where_the_last_value_does_as_well(tmp_path):
     assert "no better than the last value carried forward (share wrong" in note[0] and note[1] == ""
     again = jm.comparators.EM(emission="direct").fit(slow)  # asked for only where the panel is gone
     assert pickle.loads(pickle.dumps(again)).summary()["note"][0] == note[0]
+    sampled = jm.comparators.Gibbs(emission="direct", burn_in=20, n_samples=20).fit(slow)
+    assert "no better than the last value carried forward" in sampled.summary()["note"][0]
     again.fit(slow).save(tmp_path / "slow.jm")
     assert jm.load(tmp_path / "slow.jm").summary()["note"][0] == note[0]
     restless, _ = jm.simulate(jm.Process.from_generator({"well": {"ill": 3.0}, "ill": {"well": 0.1}}), 80, 5)

@@ -16,11 +16,11 @@ from ..data.table import Table
 from ..data.times import in_unit
 from ..model.process import Process
 from ..model.structure import Structure
-from ..options import choice
+from ..options import choice, none
 from . import outlook
 from .last_value import LastValue, check_fitted, compare_last_values
 
-FIRST = choice("estimated", "given")
+FIRST = choice("estimated", "given") | none
 # Values of covariates that an answer is meant for.
 At = Mapping[str, Any] | None
 
@@ -114,8 +114,8 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         times : (K,), optional
             Times since the start of each window; by default eleven from 0 to the longest.
         initial : (M,) probabilities or "observed", optional
-            Where sequences start; π of the process if left out. "observed": the states observed at time 0, as R's
-            msm has it.
+            Where sequences start. "observed": the states observed at time 0, as R's msm has it. By default π of the
+            process, but "observed" for a model that takes first states as given, which has no π.
         carry : bool
             Whether a sequence that has reached an absorbing state stays counted after the end of its window, as msm has
             it: right where windows end with death and would have gone on for long. False counts only those under
@@ -137,14 +137,15 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         self._fitted()
         return outlook.prevalence(self, self._panel(panel), times, initial, carry)
 
-    def log_likelihood(self, panel: Any, first: str = "estimated") -> float:
+    def log_likelihood(self, panel: Any, first: str | None = None) -> float:
         """Log-likelihood of a panel under `process_`; sequences count by their weights.
 
         Parameters
         ----------
         panel : Panel or frame
-        first : "estimated" or "given"
-            With the probability of the first state, π; or conditional on the first state seen, as R's msm has it.
+        first : "estimated" or "given", optional
+            With the probability of the first state, π; or conditional on the first state seen, as R's msm has it. By
+            default as the model was fitted: "given" with ``Structure(initial="given")``, else "estimated".
 
         Notes
         -----
@@ -154,9 +155,8 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         first state is known: that is "estimated", with π fixed where msm's is (its default: all in the first state).
         """
         self._fitted()
-        FIRST.check("first", first)
         panel = self._panel(panel)
-        if first == "estimated":
+        if not self._takes_first_as_given(first):
             return self._log_likelihood(panel, self.process_)
         if not self.process_.emission.is_direct:
             raise ValueError(
@@ -175,28 +175,28 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
         The variance of frailty is one more.
         """
-        return self._n_counted("estimated")
+        return self._n_counted(None)
 
-    def aic(self, panel: Any, first: str = "estimated") -> float:
+    def aic(self, panel: Any, first: str | None = None) -> float:
         """Akaike's criterion, 2 k - 2 log L; the less the better.
 
         Parameters
         ----------
         panel : Panel or frame
             The one fitted to, or the number of parameters is no price.
-        first : "estimated" or "given"
+        first : "estimated" or "given", optional
             As in `log_likelihood`; "given" does not count π.
         """
         return 2.0 * self._n_counted(first) - 2.0 * self.log_likelihood(panel, first)
 
-    def bic(self, panel: Any, first: str = "estimated") -> float:
+    def bic(self, panel: Any, first: str | None = None) -> float:
         """Schwarz's criterion, k ln n - 2 log L, n the number of rows with a value, by weight; the less the better.
 
         Parameters
         ----------
         panel : Panel or frame
             The one fitted to.
-        first : "estimated" or "given"
+        first : "estimated" or "given", optional
             As in `aic`.
         """
         n = max(rows_seen(self._panel(panel)), 1.0)
@@ -289,11 +289,20 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         """Whether people differ in how fast they move."""
         return False
 
-    def _n_counted(self, first: str) -> int:
-        """Free parameters that a likelihood depends on."""
+    @property
+    def _structure(self) -> Structure:
+        """What the model was told may happen."""
+        return getattr(self, "structure", None) or Structure()
+
+    def _takes_first_as_given(self, first: str | None = None) -> bool:
+        """Whether a likelihood is conditional on the first state: as asked for, else as the model was fitted."""
         FIRST.check("first", first)
-        process, structure = self._fitted(), getattr(self, "structure", None) or Structure()
-        if first == "given":
+        return first == "given" or (first is None and self._structure.takes_first_as_given)
+
+    def _n_counted(self, first: str | None) -> int:
+        """Free parameters that a likelihood depends on."""
+        process, structure = self._fitted(), self._structure
+        if self._takes_first_as_given(first):
             structure = replace(structure, initial="given")
         return structure.n_free(process) + self._n_frailty
 

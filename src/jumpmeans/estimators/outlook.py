@@ -190,6 +190,8 @@ def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carr
         )
     counts = _observed(panel, codes, known, since, windows, carry & (process.rates == 0), t)
     n = counts.sum(axis=1)
+    if initial is None and model._takes_first_as_given():
+        initial = "observed"
     pi = _start(process.initial_probs, initial, lambda: _first_counts(panel, codes, known, since, M))
     if process.effects is None and not model._is_frail:
         expected = pi @ transition_matrices(process.rate_matrix, t)
@@ -252,7 +254,10 @@ def _first_counts(panel: Panel, codes: Ints, known: Bools, since: Floats, M: int
     """(M,) weighted number of sequences that are seen in each state at time 0."""
     first = known & (since == 0)
     if not first.any():
-        raise PanelError("initial must be probabilities, got 'observed' but no state is observed at time 0.")
+        raise PanelError(
+            "initial must be probabilities where no state is observed at time 0, got 'observed'; say where sequences "
+            "start: initial=[...], one for each state."
+        )
     return totals(codes[first], panel.weights[panel.sequence_index[first]], M)
 
 

@@ -83,6 +83,11 @@ class Structure:
         """Whether any rate depends on covariates or on time."""
         return self.covariates is not None or self.breaks is not None
 
+    @property
+    def takes_first_as_given(self) -> bool:
+        """Whether nothing is said of first states: likelihoods are conditional on them."""
+        return isinstance(self.initial, str) and self.initial == "given"
+
     def allowed_moves(self, states: AnyArray) -> Bools:
         """(M, M) moves that may happen between the given states, diagonal False."""
         return self.constraints(states).moves

@@ -16,12 +16,13 @@ from ..model.process import Process
 TIMES = 101
 
 
-def prevalence(process: Process, panel: Panel, paths: Trajectories) -> dict[str, Any]:
+def prevalence(process: Process, panel: Panel, paths: Trajectories, given: bool = False) -> dict[str, Any]:
     """Shares on the paths and as the process expects, and how many sequences are under observation.
 
     A sequence counts until the end of its window. Where windows end with the entry into a state that is never left, as
     with death, that would forget the dead, and to go on counting them would forget those who left alive: there the
-    shares are the Aalen-Johansen estimate, which takes those who left to fare as those who stayed.
+    shares are the Aalen-Johansen estimate, which takes those who left to fare as those who stayed. What is expected
+    starts from π, or from the shares themselves where the first state is `given` and the process has no π.
     """
     M = len(process.rates)
     begin = paths.start_times[paths.offsets[:-1]]
@@ -43,7 +44,7 @@ def prevalence(process: Process, panel: Panel, paths: Trajectories) -> dict[str,
         n = counts.sum(axis=1)
         shares = counts / np.where(n > 0, n, 1.0)[:, None]
     step = expm(process.rate_matrix * (t[1] if len(t) > 1 else 0.0))
-    expected = [process.initial_probs]
+    expected = [shares[0] if given else process.initial_probs]
     for _ in t[1:]:
         expected.append(expected[-1] @ step)
     return {"times": t, "ended": ended, "n": n, "shares": shares, "expected": np.array(expected)}
