@@ -252,7 +252,9 @@ def test_a_state_that_no_row_follows_is_named():
 def test_a_state_that_is_never_left_is_named():
     """The dead who stay on the list; but not a state that is hardly looked at again. Planted: those without any row
     after them alone; any state that was not left."""
-    process = jm.Process([0.3, 0.3, 0.0], [[0, 0.6, 0.4], [0.5, 0, 0.5], [0, 0, 0]], [1, 0, 0], states=["a", "b", "dead"])
+    process = jm.Process(
+        [0.3, 0.3, 0.0], [[0, 0.6, 0.4], [0.5, 0, 0.5], [0, 0, 0]], [1, 0, 0], states=["a", "b", "dead"]
+    )
     panel, _ = jm.simulate(process, 30, 8, random_state=3)
     counts = panel.state_table()
     n = int(counts["dead", "dead"])

@@ -18,8 +18,8 @@ from ..stored import stored
 
 # A rate that as many closing steps again would change by about this factor is not to be relied on.
 DRIFT = 1.4
-# A state that ends so many sequences and is never seen to be left is taken for one that cannot be; where rows follow it,
-# if that many of them would have shown another state, had it been left as often as the others are.
+# A state that ends so many sequences and is never seen to be left is taken for one that cannot be; where rows follow
+# it, if that many of them would have shown another state, had it been left as often as the others are.
 ENDINGS = LEAVINGS = 5
 # So many successive rows, of which no larger share repeats the state before, are not looks at random times.
 FEWEST_PAIRS, FEW_REPEATS = 20, 0.02
@@ -95,16 +95,17 @@ class Looks(NamedTuple):
         same = sequence[1:] == sequence[:-1]
         last = np.append(~same, True)[: len(seen)]
         M = blank.n_states
-        again = same & (codes[:-1] == codes[1:])
-        own = (codes[last], codes[~last], codes[:-1][again])
-        return cls(*(np.bincount(rows, minlength=M) for rows in own), panel.kinds is not None)
+        again = codes[:-1][same & (codes[:-1] == codes[1:])]
+        ended, followed, repeats = (np.bincount(rows, minlength=M) for rows in (codes[last], codes[~last], again))
+        return cls(ended, followed, repeats, panel.kinds is not None)
 
     @classmethod
     def join(cls, parts: list[Looks]) -> Looks:
         """Of all parts of a panel."""
         ended, followed, repeats, declared = zip(*parts, strict=True)
-        counts = (sum_in_order(list(own)) for own in (ended, followed, repeats))
-        return cls(*counts, any(declared))
+        return cls(
+            sum_in_order(list(ended)), sum_in_order(list(followed)), sum_in_order(list(repeats)), any(declared)
+        )  # fmt: skip
 
     @property
     def never_left(self) -> Bools:
@@ -150,18 +151,20 @@ def warn_of_ends(looks: Looks, labels: AnyArray, moves: Bools) -> None:
     """Warn of states seen directly that end sequences, are never seen to be left, and could be."""
     found = np.flatnonzero(looks.never_left & moves.any(axis=1))
     if len(found):
-        names, first = [labels.tolist()[s] for s in found], int(found[0])
+        names, first = [labels.tolist()[s] for s in found], found[0]
         again = int(looks.repeats[first])
-        said = f"all {again} rows that follow state {names[0]!r} show it again" if again else (
-            f"no row ever follows state {names[0]!r}"
-        )  # fmt: skip
+        if again:
+            said, or_else = f"all {again} rows that follow state {names[0]!r} show it again", ""
+        else:
+            said = f"no row ever follows state {names[0]!r}"
+            or_else = (
+                "; if it means one of several states, as 'alive' may, say sets={label: [states]} in Panel.from_frame"
+            )
         warnings.warn(
             f"{said}, in which {looks.ended[first]} sequences end"
             + (f" (nor are {names[1:]} ever left)" if len(names) > 1 else "")
             + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions"
-            + ("" if again else "; if it means one of several states, as 'alive' may, say sets={label: [states]} in "
-               "Panel.from_frame")
-            + ".",
+            + f"{or_else}.",
             StructureWarning,
             stacklevel=4,
-        )  # fmt: skip
+        )
