@@ -121,11 +121,13 @@ class OnlineDecoder:
         count(2, 2**16).check("most_starts", most_starts)
         self.model = as_jump_model(model)
         require_constant(self.model.process_, "an OnlineDecoder")
-        if "_people_" in vars(self.model):
-            raise ValueError(
-                f"offsets must be None for a model to be decoded online, got {self.model.offsets!r}: the level of a "
-                "person is known from all readings, and what was told of the first ones would change; decode the panel."
-            )
+        for option in ("offsets", "frailty"):
+            if getattr(model, option, None) is not None:
+                raise ValueError(
+                    f"{option} must be None for a model to be decoded online, got {getattr(model, option)!r}: what is "
+                    "one's own is known from all rows, and what was told of the first ones would change; decode the "
+                    "panel."
+                )
         self.least_margin, self.hold, self.sets, self.unknown = least_margin, hold, sets, unknown
         process, (params, prices, search, _) = self.model.process_, self.model._decoder_
         self.states = process.states
