@@ -169,10 +169,23 @@ def test_prevalence_by_hand():
     assert HIDDEN.prevalence(READINGS, [0.0]).n.tolist() == [20]
     with pytest.raises(ValueError, match="initial must be 3 probabilities that sum to 1, or 'observed', got"):
         MODEL.prevalence(panel, initial=[1, 1, 1])
-    with pytest.raises(ValueError, match="carry must be True or False"):
+    with pytest.raises(ValueError, match="carry must be True or False or 'estimated'"):
         MODEL.prevalence(panel, carry="yes")
     with pytest.raises(ValueError, match="times must be finite numbers >= 0"):
         MODEL.prevalence(panel, [-1])
+
+
+def test_prevalence_where_some_windows_end_with_death_and_some_before():
+    """Caught: the dead counted on beside ever fewer who are alive, as msm has it: at the end nearly all seem dead."""
+    panel = ward(0, n=1500, unclear=0.0)
+    found = {carry: MODEL.prevalence(panel, [0, 4, 8], carry=carry) for carry in (True, False, "estimated")}
+    dead = {carry: shares.observed.values[:, 0] for carry, shares in found.items()}
+    truth = found[True].expected.values[:, 0]
+    np.testing.assert_allclose(dead["estimated"], truth, atol=0.04)
+    assert dead[True][2] > truth[2] + 0.1 and dead[False][2] < truth[2] - 0.1
+    np.testing.assert_allclose(found["estimated"].observed.values.sum(axis=1), 1.0, rtol=1e-12)
+    late = MODEL.prevalence(panel, [0, 40], carry="estimated")
+    assert np.isnan(late.observed.values[1]).all() and late.n[1] == 0
 
 
 # ------------------------------------------------------------------------------------------------- likelihoods

@@ -9,8 +9,8 @@ from scipy.linalg import expm
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM, CarriedForward, Gibbs, Interpolation, MLTrajectory, MostCommon
+from jumpmeans.estimators.aalen_johansen import aalen_johansen
 from jumpmeans.report.content import make_content
-from jumpmeans.report.prevalence import aalen_johansen
 from jumpmeans.report.sequences import GRIDS, LETTERS, MOST_ROWS, browse
 
 ILLNESS = jm.Process.from_generator(

@@ -104,7 +104,7 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         return outlook.forecast(self, self._panel(panel), at, horizon)
 
     def prevalence(
-        self, panel: Any, times: Any = None, *, initial: Any = None, carry: bool = True
+        self, panel: Any, times: Any = None, *, initial: Any = None, carry: bool | str = True
     ) -> outlook.Prevalence:  # fmt: skip
         """Share of the sequences in each state over time: as observed, and as the process expects it.
 
@@ -116,10 +116,11 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         initial : (M,) probabilities or "observed", optional
             Where sequences start. "observed": the states observed at time 0, as R's msm has it. By default π of the
             process, but "observed" for a model that takes first states as given, which has no π.
-        carry : bool
+        carry : True, False or "estimated"
             Whether a sequence that has reached an absorbing state stays counted after the end of its window, as msm has
             it: right where windows end with death and would have gone on for long. False counts only those under
-            observation: right where windows end for reasons of their own.
+            observation: right where windows end for reasons of their own. "estimated" is right where some end with
+            death and others before it: those who leave are taken to fare as those who stay (Aalen and Johansen).
 
         Returns
         -------
