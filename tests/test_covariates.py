@@ -242,7 +242,8 @@ def test_known_effects_take_the_panels_of_fits():
     process = jm.Process.from_generator(ILLNESS).with_effects(HIGHER, at=AT)
     given = {"sex": ["F", "M"] * 50, "age": np.linspace(50, 70, 100), "smoker": [True, False, True, True] * 25}
     panel, _ = jm.simulate(process, 100, 6, exact=["dead"], covariates=given, random_state=0)
-    model = jm.comparators.EM(emission="direct", start=process, max_iter=2, tol=1.0).fit(panel)
+    ends = jm.Structure(absorbing=["dead"])
+    model = jm.comparators.EM(emission="direct", start=process, structure=ends, max_iter=2, tol=1.0).fit(panel)
     assert np.isfinite(model.log_likelihood_)
     decoded = jm.JumpMeans.from_process(process).decode(panel)
     assert np.isfinite(decoded.dwell_times()).all() and decoded.n_jumps > 0

@@ -251,11 +251,11 @@ def test_no_effects_are_no_covariates(panel):
     process = replace(plain.process_, effects=effects.with_free(np.zeros(effects.n_free)))
     model = jm.JumpMeans.from_process(plain.process_)
     model.process_ = process
-    np.testing.assert_allclose(model.log_likelihood(panel), plain.log_likelihood(panel), rtol=1e-12)
+    np.testing.assert_allclose(model.log_likelihood(panel, "given"), plain.log_likelihood(panel), rtol=1e-12)
     blank = panel.blank(np.arange(1, panel.n_observations, 3))
     np.testing.assert_allclose(model.predict_proba(blank), plain.predict_proba(blank), atol=1e-11)
     np.testing.assert_allclose(
-        model.prevalence(panel, [0, 1, 4]).expected.values,
+        model.prevalence(panel, [0, 1, 4], initial="observed").expected.values,
         plain.prevalence(panel, [0, 1, 4]).expected.values,
         atol=1e-12,
     )

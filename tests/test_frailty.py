@@ -364,6 +364,8 @@ def test_what_is_not_there_is_refused():
     model = EM(emission="direct", structure=MOVES, frailty="sequence", frailty_variance=0.5).fit(panel)
     with pytest.raises(ValueError, match="must have people of the same rates, got a model with frailty"):
         jm.pearson_test(model, panel)
+    with pytest.raises(ValueError, match="frailty must be None for a model to be decoded online"):
+        jm.OnlineDecoder(model)
     with pytest.raises(AttributeError, match="fitted with frailty="):
         _ = EM(emission="direct", structure=MOVES).fit(panel).frailties_
     with pytest.raises(ValueError, match="frailty_variance must be 0 or a number"):

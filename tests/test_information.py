@@ -238,3 +238,20 @@ def test_scales_and_options():
         sure.interval(3)
     with pytest.raises(ValueError, match="an answer must be a Table, an array or a number, got Process"):
         sure.interval(lambda m: m.process_)
+
+
+def test_readings_that_a_state_never_has_are_at_no_edge():
+    """Caught: a warning that the mean of the dead lies at the edge of its range, which is an error here."""
+    pd = pytest.importorskip("pandas")
+    shown = [jm.emissions.Gaussian([55.0, 85.0, 0.0], sds=10.0), jm.emissions.Marker(["alive", "alive", "dead"])]
+    states = ["severe", "mild", "dead"]
+    rates = [[0.0, 0.1, 0.35], [0.25, 0.0, 0.03], [0.0, 0.0, 0.0]]
+    process = jm.Process.from_generator(rates, [0.0, 1.0, 0.0], shown, states)
+    frame = jm.simulate(process, 80, 10, exact=["dead"], random_state=0)[0].to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    frame.loc[frame["value_1"] == "dead", "value_0"] = np.nan
+    panel = jm.Panel.from_frame(frame, value=["value_0", "value_1"], kind="kind")
+    structure = jm.Structure(absorbing=["dead"], initial={"mild": 1.0})
+    model = EM(emission=["gaussian", "marker"], states=states, structure=structure, **TIGHT).fit(panel)
+    known = model.information(panel)
+    assert known.held == ["mean of dead", "variance of dead"] and "mean of mild" in known.names

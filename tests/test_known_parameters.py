@@ -249,6 +249,26 @@ def test_a_state_that_no_row_follows_is_named():
     assert alive[0, 2] == pytest.approx(1.0)
 
 
+def test_a_state_that_is_never_left_is_named():
+    """The dead who stay on the list; but not a state that is hardly looked at again. Planted: those without any row
+    after them alone; any state that was not left."""
+    process = jm.Process(
+        [0.3, 0.3, 0.0], [[0, 0.6, 0.4], [0.5, 0, 0.5], [0, 0, 0]], [1, 0, 0], states=["a", "b", "dead"]
+    )
+    panel, _ = jm.simulate(process, 30, 8, random_state=3)
+    counts = panel.state_table()
+    n = int(counts["dead", "dead"])
+    for model in (jm.JumpMeans(refine=0), jm.comparators.EM(), jm.comparators.Gibbs(n_samples=2, burn_in=0)):
+        with pytest.warns(StructureWarning, match=rf"all {n} rows that follow state 'dead' show it again.*absorbing="):
+            model.set_params(emission="direct").fit(panel)
+    rows = [["a", "a", "a", "a", "b"]] * 4 + [["a", "a", "a", "b", "b"]] * 6
+    few = jm.Panel.from_arrays(np.tile(np.arange(5.0), 10), np.ravel(rows), np.repeat(np.arange(10), 5))
+    assert few.state_table()["b", "a"] == 0 and few.state_table()["b", "b"] == 6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jm.JumpMeans(emission="direct", refine=0).fit(few)
+
+
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 

@@ -474,5 +474,8 @@ def test_what_cannot_have_levels_is_refused(fitted):
     with pytest.raises(ValueError, match="offsets must be None for a model to be decoded online"):
         jm.OnlineDecoder(model)
     em = EM(3, offsets="sequence", max_iter=500).fit(panel)
+    # caught: an EM whose levels were lost on the way to the decoder
+    with pytest.raises(ValueError, match="offsets must be None for a model to be decoded online"):
+        jm.OnlineDecoder(em)
     with pytest.raises(ValueError, match="offsets must be None for information"):
         em.information(panel)

@@ -224,6 +224,24 @@ def test_one_plain_row_and_a_table_of_one_are_the_same(family):
         np.testing.assert_array_equal(one.probs, table.probs)
 
 
+def test_kinds_and_sets_take_the_quick_way_too(monkeypatch):
+    """Planted: the kind of a row kept for the next one; a set that allows all states."""
+    told = []
+    for quick in (True, False):
+        decoder = jm.OnlineDecoder(CHAIN, sets={"alive": ["well", "ill"]})
+        decoder.update("a", 0.0, "well")
+        if quick:
+            monkeypatch.setattr(decoder, "update_many", None)  # a table would be asked for here
+        else:
+            monkeypatch.setattr(decoder, "_update_one", lambda *row: None)
+        rows = [("well", "snapshot"), ("alive", None), ("ill", "transition"), ("alive", "snapshot"), ("dead", "entry")]
+        told.append([decoder.update("a", 1.0 + i, value, kind=kind) for i, (value, kind) in enumerate(rows)])
+    for one, table in zip(*told, strict=True):
+        assert (one.state, one.since, one.margin) == (table.state, table.since, table.margin)
+        np.testing.assert_array_equal(one.probs, table.probs)
+    assert [one.since for one in told[0]][2::2] == [3.0, 5.0]
+
+
 def test_values_that_are_not_plain_are_read_with_care():
     with pytest.raises(jm.PanelError, match="must be numbers for emission 'gaussian', got 'x'"):
         jm.OnlineDecoder(PAIR).update("a", 0.0, "x")

@@ -10,8 +10,8 @@ from scipy.linalg import expm
 import jumpmeans as jm
 from jumpmeans.comparators import EM, CarriedForward, Gibbs, Interpolation, MLTrajectory, MostCommon
 from jumpmeans.data.interval import Interval
+from jumpmeans.estimators.aalen_johansen import aalen_johansen
 from jumpmeans.report.content import make_content
-from jumpmeans.report.prevalence import aalen_johansen
 from jumpmeans.report.sequences import GRIDS, LETTERS, MOST_ROWS, browse
 
 ILLNESS = jm.Process.from_generator(
@@ -380,3 +380,13 @@ def test_verdict_reckons_with_chance():
     # caught: rows of one sequence taken for so many witnesses
     assert _verdict(rows, [own, rival], np.repeat(np.arange(4), 5)).startswith("The model and the best simple rule, r,")
     assert _verdict(rows, [np.full(20, 0.3), np.full(20, 0.2)], np.arange(20)).startswith("A simple rule, r, errs less")
+
+
+def test_what_is_expected_starts_where_people_do_if_first_states_are_given():
+    """Planted: the uniform π that a process shows which has none, a third of all dead as they come."""
+    process = jm.Process.from_generator({"well": {"ill": 0.4, "dead": 0.05}, "ill": {"dead": 0.3}}, [0.7, 0.3, 0])
+    panel, _ = jm.simulate(process, 40, 5, random_state=0)
+    structure = jm.Structure(allowed={"well": ["ill", "dead"], "ill": ["dead"]}, initial="given")
+    model = jm.comparators.EM(emission="direct", structure=structure).fit(panel)
+    shares = make_content(model, panel)["prevalence"]
+    assert shares["expected"][0] == shares["shares"][0]

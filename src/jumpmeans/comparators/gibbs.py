@@ -186,6 +186,7 @@ class Gibbs(SampledReadOut):
             dwells = sequences.fetch_paths(chains[0].paths)
             dwells = dwells._replace(states=np.argsort(orders[self.n_samples - 1]).astype(np.int32)[dwells.states])
             new.trajectories_, new._seen_ = publish_first(panel, dwells, copies, labels), panel
+            new._last_value_ = None
         return self
 
     def _run(self, priors: Priors, chains: list[Chain]) -> list[Draw]:

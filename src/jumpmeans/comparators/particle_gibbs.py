@@ -162,6 +162,7 @@ class ParticleGibbs(SampledReadOut):
         dwells = chain.paths.to_dwells()
         dwells = dwells._replace(states=np.argsort(order).astype(np.int32)[dwells.states])
         self.trajectories_, self._seen_ = publish_first(panel, dwells, copies, self.states_), panel
+        self._last_value_ = None
 
     def _start(self, panel: Panel) -> ParticleChain:
         """A chain whose states are the symbols, or quarters of the values."""

@@ -47,7 +47,8 @@ class Sureness:
     covariance : (k, k)
         Its inverse, without what the data do not tell.
     held : list of str
-        What lies at the edge of its range, such as a rate of 0: it is taken as known.
+        What lies at the edge of its range, such as a rate of 0, or what no row tells of, such as the readings of the
+        dead: it is taken as known.
     flat : list of str
         What the data do not tell; its standard errors are infinite.
     """
@@ -65,7 +66,7 @@ class Sureness:
         self._scale = scale
         touched = (np.abs(self._unknown) > 1e-3).any(axis=1)
         self.flat = [name for name, is_flat in zip(self.names, touched.tolist(), strict=True) if is_flat]
-        edge = [name for name in self.held if not name.startswith("first state")]  # all begin alike: nothing to tell
+        edge = [name for name in information.edge if not name.startswith("first state")]  # all begin alike
         if edge:
             warnings.warn(
                 f"{first_few(edge)} lie at the edge of their range and are taken as known there; intervals() bounds "

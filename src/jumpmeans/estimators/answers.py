@@ -16,11 +16,11 @@ from ..data.table import Table
 from ..data.times import in_unit
 from ..model.process import Process
 from ..model.structure import Structure
-from ..options import choice
+from ..options import choice, none
 from . import outlook
 from .last_value import LastValue, check_fitted, compare_last_values
 
-FIRST = choice("estimated", "given")
+FIRST = choice("estimated", "given") | none
 # Values of covariates that an answer is meant for.
 At = Mapping[str, Any] | None
 
@@ -109,7 +109,7 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         return outlook.forecast(self, self._panel(panel), at, horizon, covariates)
 
     def prevalence(
-        self, panel: Any, times: Any = None, *, initial: Any = None, carry: bool = True
+        self, panel: Any, times: Any = None, *, initial: Any = None, carry: bool | str = True
     ) -> outlook.Prevalence:  # fmt: skip
         """Share of the sequences in each state over time: as observed, and as the process expects it.
 
@@ -119,12 +119,13 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         times : (K,), optional
             Times since the start of each window; by default eleven from 0 to the longest.
         initial : (M,) probabilities or "observed", optional
-            Where sequences start; π of the process if left out. "observed": the states observed at time 0, as R's
-            msm has it.
-        carry : bool
+            Where sequences start. "observed": the states observed at time 0, as R's msm has it. By default π of the
+            process, but "observed" for a model that takes first states as given, which has no π.
+        carry : True, False or "estimated"
             Whether a sequence that has reached an absorbing state stays counted after the end of its window, as msm has
             it: right where windows end with death and would have gone on for long. False counts only those under
-            observation: right where windows end for reasons of their own.
+            observation: right where windows end for reasons of their own. "estimated" is right where some end with
+            death and others before it: those who leave are taken to fare as those who stay (Aalen and Johansen).
 
         Returns
         -------
@@ -142,14 +143,15 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         self._fitted()
         return outlook.prevalence(self, self._panel(panel), times, initial, carry)
 
-    def log_likelihood(self, panel: Any, first: str = "estimated") -> float:
+    def log_likelihood(self, panel: Any, first: str | None = None) -> float:
         """Log-likelihood of a panel under `process_`; sequences count by their weights.
 
         Parameters
         ----------
         panel : Panel or frame
-        first : "estimated" or "given"
-            With the probability of the first state, π; or conditional on the first state seen, as R's msm has it.
+        first : "estimated" or "given", optional
+            With the probability of the first state, π; or conditional on the first state seen, as R's msm has it. By
+            default as the model was fitted: "given" with ``Structure(initial="given")``, else "estimated".
 
         Notes
         -----
@@ -159,9 +161,8 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         first state is known: that is "estimated", with π fixed where msm's is (its default: all in the first state).
         """
         self._fitted()
-        FIRST.check("first", first)
         panel = self._panel(panel)
-        if first == "estimated":
+        if not self._takes_first_as_given(first):
             return self._log_likelihood(panel, self.process_)
         if not self.process_.emission.is_direct:
             raise ValueError(
@@ -180,28 +181,28 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
 
         The variance of frailty is one more, and that of levels of people one for each column that has them.
         """
-        return self._n_counted("estimated")
+        return self._n_counted(None)
 
-    def aic(self, panel: Any, first: str = "estimated") -> float:
+    def aic(self, panel: Any, first: str | None = None) -> float:
         """Akaike's criterion, 2 k - 2 log L; the less the better.
 
         Parameters
         ----------
         panel : Panel or frame
             The one fitted to, or the number of parameters is no price.
-        first : "estimated" or "given"
+        first : "estimated" or "given", optional
             As in `log_likelihood`; "given" does not count π.
         """
         return 2.0 * self._n_counted(first) - 2.0 * self.log_likelihood(panel, first)
 
-    def bic(self, panel: Any, first: str = "estimated") -> float:
+    def bic(self, panel: Any, first: str | None = None) -> float:
         """Schwarz's criterion, k ln n - 2 log L, n the number of rows with a value, by weight; the less the better.
 
         Parameters
         ----------
         panel : Panel or frame
             The one fitted to.
-        first : "estimated" or "given"
+        first : "estimated" or "given", optional
             As in `aic`.
         """
         n = max(rows_seen(self._panel(panel)), 1.0)
@@ -304,11 +305,20 @@ class ModelAnswers(BaseEstimator):  # type: ignore[misc]
         """Whether people differ in how fast they move."""
         return False
 
-    def _n_counted(self, first: str) -> int:
-        """Free parameters that a likelihood depends on."""
+    @property
+    def _structure(self) -> Structure:
+        """What the model was told may happen."""
+        return getattr(self, "structure", None) or Structure()
+
+    def _takes_first_as_given(self, first: str | None = None) -> bool:
+        """Whether a likelihood is conditional on the first state: as asked for, else as the model was fitted."""
         FIRST.check("first", first)
-        process, structure = self._fitted(), getattr(self, "structure", None) or Structure()
-        if first == "given":
+        return first == "given" or (first is None and self._structure.takes_first_as_given)
+
+    def _n_counted(self, first: str | None) -> int:
+        """Free parameters that a likelihood depends on."""
+        process, structure = self._fitted(), self._structure
+        if self._takes_first_as_given(first):
             structure = replace(structure, initial="given")
         return structure.n_free(process) + self._n_variances
 

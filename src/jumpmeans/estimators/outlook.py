@@ -20,10 +20,13 @@ from ..data.panel import Panel
 from ..data.table import Table
 from ..errors import PanelError, first_few, nearest
 from ..model.passage import transition_matrices
-from ..options import flag
+from ..options import choice, flag
+from .aalen_johansen import aalen_johansen
 
 if TYPE_CHECKING:
     from .answers import ModelAnswers
+
+CARRY = flag | choice("estimated")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,10 +194,10 @@ def _requests(panel: Panel, last: Floats, at: Any, horizon: Any) -> tuple[Ints, 
     return sequence, times
 
 
-def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carry: bool) -> Prevalence:
+def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carry: bool | str) -> Prevalence:
     """Observed and expected shares of the states."""
     process = model._fitted()
-    flag.check("carry", carry)
+    CARRY.check("carry", carry)
     M = len(process.rates)
     codes, known = _row_codes(model, panel)
     since = panel.relative_times()
@@ -209,8 +212,11 @@ def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carr
             UserWarning,
             stacklevel=3,
         )
-    counts = _observed(panel, codes, known, since, windows, carry & (process.rates == 0), t)
+    stays = (process.rates == 0) & (carry is True)
+    counts = _observed(panel, codes, known, since, windows, stays, t)
     n = counts.sum(axis=1)
+    if initial is None and model._takes_first_as_given():
+        initial = "observed"
     pi = _start(process.initial_probs, initial, lambda: _first_counts(panel, codes, known, since, M))
     if process.effects is None and not model._is_frail:
         expected = pi @ transition_matrices(process.rate_matrix, t)
@@ -218,6 +224,8 @@ def prevalence(model: ModelAnswers, panel: Panel, times: Any, initial: Any, carr
         expected = _mean_over_sequences(model, panel, pi, t)
     with np.errstate(invalid="ignore"):
         observed = counts / n[:, None]
+    if carry == "estimated":
+        observed = np.where(t[:, None] <= windows.max(), _estimated(panel, codes, known, since, windows, M, t), np.nan)
     unit = model._time_unit()
     row_name = "time" if unit is None else f"time ({unit})"
     tables = [
@@ -269,11 +277,23 @@ def _observed(
     return counts
 
 
+def _estimated(panel: Panel, codes: Ints, known: Bools, since: Floats, windows: Floats, M: int, t: Floats) -> Floats:
+    """(K, M) shares of the states observed last, by Aalen and Johansen: windows that end tell of nothing."""
+    rows = np.flatnonzero(known)
+    sequence = panel.sequence_index[rows]
+    last = np.append(sequence[1:] != sequence[:-1], True)
+    end = np.where(last, windows[sequence], np.append(since[rows][1:], 0.0))
+    return aalen_johansen(codes[rows], since[rows], end, last, panel.weights[sequence], M, t)
+
+
 def _first_counts(panel: Panel, codes: Ints, known: Bools, since: Floats, M: int) -> Floats:
     """(M,) weighted number of sequences that are seen in each state at time 0."""
     first = known & (since == 0)
     if not first.any():
-        raise PanelError("initial must be probabilities, got 'observed' but no state is observed at time 0.")
+        raise PanelError(
+            "initial must be probabilities where no state is observed at time 0, got 'observed'; say where sequences "
+            "start: initial=[...], one for each state."
+        )
     return totals(codes[first], panel.weights[panel.sequence_index[first]], M)
 
 

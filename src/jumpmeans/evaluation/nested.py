@@ -25,7 +25,7 @@ class LikelihoodRatio(NamedTuple):
     or levels of people that the smaller model has not, by half the χ² of df - 1 and half that of df."""
 
 
-def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str = "estimated") -> LikelihoodRatio:
+def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str | None = None) -> LikelihoodRatio:
     """Test a fitted model against one of which it is a special case.
 
     Parameters
@@ -35,8 +35,8 @@ def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str = "e
         other is for you to know.
     panel : Panel or frame
         The one that both were fitted to.
-    first : "estimated" or "given"
-        As in `log_likelihood`.
+    first : "estimated" or "given", optional
+        As in `log_likelihood`; by default "given" if that is how one of them was fitted.
 
     Returns
     -------
@@ -66,6 +66,8 @@ def likelihood_ratio(small: ReadOut, large: ReadOut, panel: Any, first: str = "e
         if not isinstance(model, ReadOut):
             raise ValueError(f"{name} must be a fitted model of a process, got {type(model).__name__}.")
     panel = as_panel(panel)
+    if first is None:
+        first = "given" if any(model._takes_first_as_given() for model in (small, large)) else "estimated"
     few, many = small._n_counted(first), large._n_counted(first)
     if many <= few:
         raise ValueError(

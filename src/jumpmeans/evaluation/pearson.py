@@ -11,29 +11,20 @@ from scipy.stats import chi2
 
 from ..arrays import Bools, Floats, Ints, totals
 from ..data.frames import make_frame
-from ..data.panel import Panel
 from ..errors import PanelError
 from ..estimators.frail import require_alike
 from ..estimators.read_out import ReadOut, as_panel
-from ..model.passage import transition_matrices
 from ..model.process import Process
 from ..model.structure import Structure
 from ..options import count, flag, number
+from .steps import Steps, cut, hazards, predicted, read_steps, visits
 
 # Relative step of a rate for derivatives: the cube root of what a float rounds to.
 STEP = 6e-6
 # More cells than this would make their covariance too large.
 MOST_CELLS = 3000
-
-
-class Moves(NamedTuple):
-    """Successive rows with a state: (k,) source and target, gap, time since the start at the second, weight."""
-
-    source: Ints
-    target: Ints
-    gap: Floats
-    time: Floats
-    weight: Floats
+# Steps whose hazards are added up at once.
+AT_ONCE = 2000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +39,8 @@ class PearsonTest:
         Probability of more, if the process holds: by the distribution that the statistic then has, a sum of χ² with
         weights, which allows for what was fitted to the same moves (Titman 2009).
     df : int
-        Cells less groups. For moves of one gap per group and known rates the statistic is χ² of so many degrees.
+        Cells less groups with visits. For moves of one gap per group and known rates the statistic is χ² of so many
+        degrees.
     p_lower, p_upper : float
         p-values by χ² of df less the number of rates fitted, and of df: the bounds that R's msm reports.
     cells : dict of (C,) arrays
@@ -87,7 +79,7 @@ def pearson_test(
     model : fitted model, or `JumpMeans.from_process`
         Of states that are seen.
     panel : Panel or frame
-        Rows must be snapshots: no exact times, since a gap that ends with a move is no gap that was planned.
+        Rows are snapshots, or exact entries into states that are never left, such as deaths: all of these, or none.
     time_groups, gap_groups : int
         Moves are grouped by the time since the start of their window, then within each group by the length of their
         gap: so many groups of about equal size.
@@ -101,6 +93,14 @@ def pearson_test(
     -------
     PearsonTest
         statistic, p_value, df; `to_frame()` has observed and expected moves by cell, where a misfit shows.
+
+    Notes
+    -----
+    A death ends a gap that was meant to be longer. So exact entries are counted apart from the states seen at visits:
+    as events, whose number is expected to be the hazard of the process added up over the time at risk, by the time
+    since the start and since the last row as they go on; and of states seen at visits what is expected is given that
+    one is alive there. No date of a visit that never came has to be guessed (R's msm draws such dates). A row known by
+    a set of states is shared out over them, and the next one is predicted from what is known then.
 
     Examples
     --------
@@ -125,88 +125,184 @@ def pearson_test(
         )
     require_alike(model, "a test by moves and gaps", "compare it with others by likelihood_ratio or aic")
     panel = as_panel(panel)
-    moves = _moves(process, panel)
-    M = len(process.rates)
-    by_time = _cut(moves.time, time_groups)
-    by_gap = np.zeros(len(by_time), dtype=np.int64)
-    for g in range(by_time.max() + 1):
-        by_gap[by_time == g] = _cut(moves.gap[by_time == g], gap_groups)
-    _, group = np.unique((by_time * gap_groups + by_gap) * M + moves.source, return_inverse=True)
-    G = int(group.max()) + 1
-    if G * M > MOST_CELLS:
-        raise ValueError(f"there must be at most {MOST_CELLS} cells, got {G * M}; take fewer groups.")
-    P = _probs(process.rate_matrix, moves)
-    expected = _gather(group, moves.weight[:, None] * P, G)
-    observed = totals(group * M + moves.target, moves.weight, G * M).reshape(G, M)
-    cell = _merged(expected, least)
-    C = int(cell.max()) + 1
-    O, E = (totals(cell[cell >= 0], x[cell >= 0], C) for x in (observed, expected))
-    statistic = float(((O - E) ** 2 / E).sum())
+    steps = read_steps(process, panel)
     free = _free_rates(model, process) if fitted else []
-    variance = _variance(process.rate_matrix, moves, P, group, cell, E, free)
-    df = C - G
-    n_rates = len(free)
-    first = np.array([np.flatnonzero(group == g)[0] for g in range(G)])
-    place = np.array([np.argwhere(cell == c)[0] for c in range(C)]).reshape(C, 2)
+    groups = Groups.of(steps, time_groups, gap_groups)
+    tally = _counted(process.rate_matrix, steps, groups, free)
+    cell = _merged(tally, least)
+    C = int(cell.max()) + 1
+    O, E = (totals(cell[cell >= 0], x[cell >= 0], C) for x in (tally.observed, tally.expected))
+    if not C:
+        raise PanelError("a panel must have a cell that expects something for Pearson's test, got none; lower least.")
+    statistic = float(((O - E) ** 2 / E).sum())
+    variance = _variance(tally, cell, E)
+    df = _degrees(tally, cell, steps.exact)
+    place = np.array([np.argwhere(cell == c)[0, 0] for c in range(C)])
+    by_time, by_gap, source = groups.split(tally.groups[place])
     labels = process.states.tolist()
     cells = {
-        "time_group": by_time[first][place[:, 0]],
-        "gap_group": by_gap[first][place[:, 0]],
-        "source": process.states[moves.source[first]][place[:, 0]],
+        "time_group": by_time,
+        "gap_group": by_gap,
+        "source": np.array([steps.names[s] for s in source.tolist()]),
         "targets": [", ".join(str(labels[m]) for m in np.flatnonzero((cell == c).any(axis=0))) for c in range(C)],
         "observed": O,
         "expected": E,
     }
-    p_bounds = [float(chi2.sf(statistic, k)) if k > 0 else float("nan") for k in (df - n_rates, df)]
+    p_bounds = [float(chi2.sf(statistic, k)) if k > 0 else float("nan") for k in (df - len(free), df)]
     p = weighted_chi2_sf(statistic, np.asarray(np.linalg.eigvalsh(variance), dtype=np.float64))
     return PearsonTest(statistic, p, df, p_bounds[0], p_bounds[1], cells, panel.frame_backend)
 
 
-def _moves(process: Process, panel: Panel) -> Moves:
-    """Successive rows with a state, those from states that are never left aside."""
-    if not process.emission.is_direct:
-        raise ValueError("states must be seen for Pearson's test, got a model of hidden states; see `prevalence`.")
-    if panel.kinds is not None:
-        raise PanelError(
-            "rows must be snapshots for Pearson's test, got rows of exact times, whose gaps were not planned; "
-            "compare by prevalence(panel)."
-        )
-    seen = process.emission.states_seen(process.emission.encode(panel))
-    rows = np.flatnonzero(np.isfinite(seen))
-    sequence = panel.sequence_index[rows]
-    pair = np.flatnonzero(sequence[1:] == sequence[:-1])
-    source, target = seen[rows[pair]].astype(np.int64), seen[rows[pair + 1]].astype(np.int64)
-    since = panel.relative_times()[rows]
-    weight = panel.weights[sequence[pair]]
-    left = process.rates[source] > 0
-    if not left.any():
-        raise PanelError("a panel must hold two successive rows with a state that can be left, got none.")
-    gap = since[pair + 1] - since[pair]
-    return Moves(source[left], target[left], gap[left], since[pair + 1][left], weight[left])
+class Groups(NamedTuple):
+    """Where times since the start and gaps are cut, and how many sources there are.
+
+    times : (T - 1,) edges; gaps : (T, ...) edges of the gaps in each group of times, infinite where there are fewer.
+    """
+
+    times: Floats
+    gaps: Floats
+    n_sources: int
+
+    @classmethod
+    def of(cls, steps: Steps, time_groups: int, gap_groups: int) -> Groups:
+        """Groups of about equal size, by the steps that end with a visit."""
+        own = ~steps.died if not steps.died.all() else steps.died
+        times = _edges(steps.time[own], time_groups)
+        group = np.searchsorted(times, steps.time[own], side="right")
+        gaps = np.full((len(times) + 1, gap_groups - 1), np.inf)
+        for g in np.unique(group).tolist():
+            edges = _edges(steps.gap[own][group == g], gap_groups)
+            gaps[g, : len(edges)] = edges
+        return cls(times, gaps, len(steps.names))
+
+    def at(self, time: Floats, gap: Floats, source: Ints, *, ended: bool = False) -> Ints:
+        """Number of the group; what `ended` at an edge belongs to the time before it."""
+        t = np.searchsorted(self.times, time, side="left" if ended else "right")
+        edges, gap = self.gaps[t], gap[..., None]
+        g = (gap > edges).sum(axis=-1) if ended else (gap >= edges).sum(axis=-1)
+        return np.asarray((t * (self.gaps.shape[1] + 1) + g) * self.n_sources + source)
+
+    def split(self, group: Ints) -> tuple[Ints, Ints, Ints]:
+        """Group of times, of gaps, and source."""
+        rest, source = np.divmod(group, self.n_sources)
+        t, g = np.divmod(rest, self.gaps.shape[1] + 1)
+        return t, g, source
 
 
-def _cut(x: Floats, groups: int) -> Ints:
-    """(k,) group of each number: between quantiles, each group with its lower bound."""
-    edges = np.unique(np.quantile(x, np.linspace(0.0, 1.0, groups + 1)[1:-1]))
-    return np.unique(np.searchsorted(edges, x, side="right"), return_inverse=True)[1]
+class Tally(NamedTuple):
+    """What was seen and expected of G groups.
+
+    groups : (G,) their numbers; observed, expected : (G, M); variance : (G, M, M) of their difference
+    slope : (G, M, p) derivative of the expected by each of p fitted rates; information : (p, p) on these
+    visited : (G,) whether any step ends there with a visit
+    """
+
+    groups: Ints
+    observed: Floats
+    expected: Floats
+    variance: Floats
+    slope: Floats
+    information: Floats
+    visited: Bools
+
+    @classmethod
+    def empty(cls, groups: Ints, visited: Bools, M: int, p: int) -> Tally:
+        """Nothing counted yet."""
+        G = len(groups)
+        return cls(
+            groups, np.zeros((G, M)), np.zeros((G, M)), np.zeros((G, M, M)), np.zeros((G, M, p)), np.zeros((p, p)),
+            visited,
+        )  # fmt: skip
+
+    def add(self, group: Ints, observed: Floats, expected: Floats, spread: Floats, slope: Floats, w: Floats) -> None:
+        """Count (k, M) observed and expected with covariance (k, M, M) and slopes (k, M, p), by weights (k,)."""
+        place = np.searchsorted(self.groups, group)
+        for total, x in zip(self[1:5], (observed, expected, spread, slope), strict=True):
+            np.add.at(total, place, w.reshape(-1, *(1,) * (x.ndim - 1)) * x)
 
 
-def _probs(Q: Floats, moves: Moves) -> Floats:
-    """(k, M) probability of each state at the end of each gap."""
-    gaps, index = np.unique(moves.gap, return_inverse=True)
-    return np.asarray(transition_matrices(Q, gaps)[index, moves.source])
+def _edges(x: Floats, groups: int) -> Floats:
+    """Quantiles between groups, each group with its lower bound."""
+    return np.unique(np.quantile(x, np.linspace(0.0, 1.0, groups + 1)[1:-1]))
 
 
-def _gather(group: Ints, x: Floats, n: int) -> Floats:
-    """(n, M) sums of the rows of x (k, M) by group."""
-    return np.stack([totals(group, column, n) for column in x.T], axis=1)
+def _counted(Q: Floats, steps: Steps, groups: Groups, free: list[Bools]) -> Tally:
+    """What was seen of all steps, and what their process expects."""
+    M, seen = len(Q), ~steps.died
+    start, end = predicted(Q, steps)
+    at_visit = groups.at(steps.time, steps.gap, steps.source)[seen]
+    at_risk = groups.at(steps.time, steps.gap, steps.source, ended=True)[steps.died]
+    begin = (steps.time - steps.gap)[:, None]
+    inside = np.hstack([groups.times - begin, np.tile(groups.gaps[np.isfinite(groups.gaps)], (len(begin), 1))])
+    times = cut(steps, inside if steps.exact.any() else inside[:, :0])
+    middle = 0.5 * (times[:, 1:] + times[:, :-1])
+    within = groups.at(begin + middle, middle, steps.source[:, None])
+    found = [at_visit, at_risk, within.ravel() if steps.exact.any() else at_risk]
+    numbers = np.unique(np.concatenate(found))
+    if len(numbers) * M > MOST_CELLS:
+        raise ValueError(f"there must be at most {MOST_CELLS} cells, got {len(numbers) * M}; take fewer groups.")
+    tally = Tally.empty(numbers, np.isin(numbers, at_visit), M, len(free))
+
+    either = [[_shifted(Q, own, sign * STEP) for sign in (1.0, -1.0)] for own in free]
+    ways = [[predicted(moved, steps) for moved in pair] for pair in either]
+    slopes = [(visits(a[1], steps) - visits(b[1], steps))[seen] / (2.0 * STEP) for a, b in ways]
+    slope = np.stack(slopes, axis=-1) if free else np.zeros((int(seen.sum()), M, 0))
+    _add_visits(tally, at_visit, visits(end, steps)[seen], slope, steps.allowed[seen], steps.weight[seen])
+    if not steps.exact.any():
+        return tally
+    np.add.at(
+        tally.observed, np.searchsorted(numbers, at_risk), steps.weight[steps.died, None] * steps.allowed[steps.died]
+    )
+    for i in range(0, len(times), AT_ONCE):
+        own = slice(i, i + AT_ONCE)
+        expected = hazards(Q, start[own], steps.exact, times[own])
+        slopes = [
+            (hazards(p, a[0][own], steps.exact, times[own]) - hazards(m, b[0][own], steps.exact, times[own]))
+            / (2.0 * STEP)
+            for (p, m), (a, b) in zip(either, ways, strict=True)
+        ]
+        slope = np.stack(slopes, axis=-1) if free else np.zeros((*expected.shape, 0))
+        _add_events(tally, within[own], expected, slope, steps.weight[own])
+    return tally
 
 
-def _merged(expected: Floats, least: float) -> Ints:
-    """(G, M) number of the cell of each group and target, -1 for what cannot happen."""
+def _add_visits(tally: Tally, group: Ints, P: Floats, slope: Floats, allowed: Bools, weight: Floats) -> None:
+    """States seen at visits (k, M): multinomial. One known by a set is shared out over it, as is expected there."""
+    inside = np.where(allowed, P, 0.0)
+    whole = inside.sum(axis=1)
+    share = inside / whole[:, None]
+    spread = np.einsum("km,mn->kmn", P - inside, np.eye(P.shape[1]))
+    spread += share[:, :, None] * inside[:, None, :] - P[:, :, None] * P[:, None, :]
+    together = np.einsum("km,kmp->kp", allowed, slope)
+    told = np.where(allowed[..., None], share[..., None] * together[:, None], slope)
+    tally.add(group, share, P, spread, told, weight)
+    outside = np.where(allowed, 0.0, P)[..., None]
+    ratio = np.divide(slope, outside, out=np.zeros_like(slope), where=outside > 0)
+    tally.information[...] += np.einsum("kmp,kmq,k->pq", slope * (outside > 0), ratio, weight)
+    tally.information[...] += np.einsum("kp,kq,k->pq", together, together, weight / whole)
+
+
+def _add_events(tally: Tally, group: Ints, expected: Floats, slope: Floats, weight: Floats) -> None:
+    """Events expected in pieces of time (k, J, M): as of a Poisson process, whose variance is its mean."""
+    M, p = expected.shape[2], slope.shape[3]
+    some = expected.sum(axis=2) > 0
+    E, S, w = expected[some], slope[some], np.broadcast_to(weight[:, None], some.shape)[some]
+    tally.add(group[some], np.zeros_like(E), E, np.einsum("km,mn->kmn", E, np.eye(M)), S, w)
+    ratio = np.divide(S, E[..., None], out=np.zeros((len(E), M, p)), where=E[..., None] > 0)
+    tally.information[...] += np.einsum("kmp,kmq,k->pq", S, ratio, w)
+
+
+def _merged(tally: Tally, least: float) -> Ints:
+    """(G, M) number of the cell of each group and target, -1 for what cannot happen.
+
+    Nothing is to be merged with events that are expected of a group without visits: few of them are left out.
+    """
+    expected = tally.expected
     cell = np.full(expected.shape, -1)
     n = 0
     for g, e in enumerate(expected):
+        if not tally.visited[g] and e.sum() < least:
+            continue
         total, order = 0.0, np.argsort(e, kind="stable")
         order = order[e[order] > 0]
         for i, m in enumerate(order):
@@ -219,22 +315,24 @@ def _merged(expected: Floats, least: float) -> Ints:
     return cell
 
 
-def _variance(Q: Floats, moves: Moves, P: Floats, group: Ints, cell: Ints, E: Floats, free: list[Bools]) -> Floats:
-    """(C, C) covariance of (observed - expected) / √expected: multinomial, less what fitting takes away."""
-    C = len(E)
-    own = cell[group]  # (k, M) cell of each move and target
-    A = np.zeros((len(P), C))
-    k, m = np.nonzero(own >= 0)
-    np.add.at(A, (k, own[k, m]), P[k, m])
-    weighted = A * moves.weight[:, None]
-    variance = np.diag(weighted.sum(axis=0)) - weighted.T @ A
-    if free:
-        slopes = _slopes(Q, moves, free)  # (k, M, p)
-        D = np.zeros((C, slopes.shape[2]))
-        np.add.at(D, own[k, m], slopes[k, m] * moves.weight[k, None])
-        ratio = np.divide(slopes, P[..., None], out=np.zeros_like(slopes), where=P[..., None] > 0)
-        information = np.einsum("kmp,kmq,k->pq", slopes, ratio, moves.weight)
-        variance -= D @ np.linalg.pinv(information, hermitian=True) @ D.T
+def _degrees(tally: Tally, cell: Ints, exact: Bools) -> int:
+    """Cells less one for each group whose visits add up: where events are counted apart from them, or not at all."""
+    df = int(cell.max()) + 1
+    for visited, own in zip(tally.visited, cell, strict=True):
+        events = set(own[exact].tolist()) - {-1}
+        df -= bool(visited) and not events & set(own[~exact].tolist())
+    return df
+
+
+def _variance(tally: Tally, cell: Ints, E: Floats) -> Floats:
+    """(C, C) covariance of (observed - expected) / √expected, less what fitting takes away."""
+    C, p = len(E), tally.slope.shape[2]
+    variance, slope = np.zeros((C, C)), np.zeros((C, p))
+    for own, V, D in zip(cell, tally.variance, tally.slope, strict=True):
+        m = np.flatnonzero(own >= 0)
+        np.add.at(variance, np.ix_(own[m], own[m]), V[np.ix_(m, m)])
+        np.add.at(slope, own[m], D[m])
+    variance -= slope @ np.linalg.pinv(tally.information, hermitian=True) @ slope.T
     scale = 1.0 / np.sqrt(E)
     return np.asarray(scale[:, None] * variance * scale)
 
@@ -246,18 +344,12 @@ def _free_rates(model: ReadOut, process: Process) -> list[Bools]:
     return [own for own in moves if own.any()]
 
 
-def _slopes(Q: Floats, moves: Moves, free: list[Bools]) -> Floats:
-    """(k, M, p) derivative of the probabilities by the logarithm of each free rate."""
-    parts = []
-    for own in free:
-        pair = []
-        for sign in (1.0, -1.0):
-            moved = np.where(own, Q * np.exp(sign * STEP), Q)
-            np.fill_diagonal(moved, 0.0)
-            np.fill_diagonal(moved, -moved.sum(axis=1))
-            pair.append(_probs(moved, moves))
-        parts.append((pair[0] - pair[1]) / (2.0 * STEP))
-    return np.stack(parts, axis=-1)
+def _shifted(Q: Floats, moves: Bools, step: float) -> Floats:
+    """Q with the logarithm of the rates of some moves shifted."""
+    moved = np.where(moves, Q * np.exp(step), Q)
+    np.fill_diagonal(moved, 0.0)
+    np.fill_diagonal(moved, -moved.sum(axis=1))
+    return moved
 
 
 def weighted_chi2_sf(x: float, weights: Floats) -> float:

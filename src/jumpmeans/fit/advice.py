@@ -18,8 +18,9 @@ from ..stored import stored
 
 # A rate that as many closing steps again would change by about this factor is not to be relied on.
 DRIFT = 1.4
-# A state that ends so many sequences and is never seen to be left is taken for one that cannot be.
-ENDINGS = 5
+# A state that ends so many sequences and is never seen to be left is taken for one that cannot be; where rows follow
+# it, if that many of them would have shown another state, had it been left as often as the others are.
+ENDINGS = LEAVINGS = 5
 # So many successive rows, of which no larger share repeats the state before, are not looks at random times.
 FEWEST_PAIRS, FEW_REPEATS = 20, 0.02
 
@@ -77,12 +78,12 @@ class Looks(NamedTuple):
     """How states that are seen follow each other; those of parts of a panel add up.
 
     ended, followed : (M,) rows in each state that are the last of their sequence with a state, or not
-    repeats : rows in the state of the one before them; declared : whether rows say how they were seen
+    repeats : (M,) those that are followed by a row in the same state; declared : whether rows say how they were seen
     """
 
     ended: Ints
     followed: Ints
-    repeats: int
+    repeats: Ints
     declared: bool
 
     @classmethod
@@ -94,17 +95,25 @@ class Looks(NamedTuple):
         same = sequence[1:] == sequence[:-1]
         last = np.append(~same, True)[: len(seen)]
         M = blank.n_states
-        repeats = int(np.sum(codes[:-1][same] == codes[1:][same]))
-        return cls(
-            np.bincount(codes[last], minlength=M), np.bincount(codes[~last], minlength=M), repeats,
-            panel.kinds is not None,
-        )  # fmt: skip
+        again = codes[:-1][same & (codes[:-1] == codes[1:])]
+        ended, followed, repeats = (np.bincount(rows, minlength=M) for rows in (codes[last], codes[~last], again))
+        return cls(ended, followed, repeats, panel.kinds is not None)
 
     @classmethod
     def join(cls, parts: list[Looks]) -> Looks:
         """Of all parts of a panel."""
         ended, followed, repeats, declared = zip(*parts, strict=True)
-        return cls(sum_in_order(list(ended)), sum_in_order(list(followed)), sum(repeats), any(declared))
+        return cls(
+            sum_in_order(list(ended)), sum_in_order(list(followed)), sum_in_order(list(repeats)), any(declared)
+        )  # fmt: skip
+
+    @property
+    def never_left(self) -> Bools:
+        """(M,) states that many sequences end in, and that no row shows to have been left."""
+        left = self.followed - self.repeats
+        share = left.sum() / max(int(self.followed[left > 0].sum()), 1)
+        enough = (self.followed == 0) | (share * self.followed >= LEAVINGS)
+        return np.asarray((self.ended >= ENDINGS) & (left == 0) & enough)
 
 
 def warn_of_looks(panel: Any, blank: Record, labels: AnyArray, moves: Bools) -> None:
@@ -126,9 +135,10 @@ def warn_of_times(looks: Looks) -> None:
     states = np.count_nonzero(rows)
     if looks.declared or pairs < FEWEST_PAIRS or not 2 <= states <= rows.sum() / 2:
         return  # labels that hardly come twice are no states
-    if looks.repeats <= FEW_REPEATS * pairs:
+    repeats = int(looks.repeats.sum())
+    if repeats <= FEW_REPEATS * pairs:
         warnings.warn(
-            f"only {looks.repeats} of {pairs} rows show the state of the row before them: are these the times at which "
+            f"only {repeats} of {pairs} rows show the state of the row before them: are these the times at which "
             "states were entered, and not those of looks in between? Then say kind=... in Panel.from_frame (kinds=... "
             "in from_arrays): 'transition' where nothing else happened since the row before, 'entry' where something "
             "may have; as snapshots, rates come out far too high.",
@@ -139,14 +149,22 @@ def warn_of_times(looks: Looks) -> None:
 
 def warn_of_ends(looks: Looks, labels: AnyArray, moves: Bools) -> None:
     """Warn of states seen directly that end sequences, are never seen to be left, and could be."""
-    found = np.flatnonzero((looks.ended >= ENDINGS) & (looks.followed == 0) & moves.any(axis=1))
+    found = np.flatnonzero(looks.never_left & moves.any(axis=1))
     if len(found):
-        names = [labels.tolist()[s] for s in found]
+        names, first = [labels.tolist()[s] for s in found], found[0]
+        again = int(looks.repeats[first])
+        if again:
+            said, or_else = f"all {again} rows that follow state {names[0]!r} show it again", ""
+        else:
+            said = f"no row ever follows state {names[0]!r}"
+            or_else = (
+                "; if it means one of several states, as 'alive' may, say sets={label: [states]} in Panel.from_frame"
+            )
         warnings.warn(
-            f"no row ever follows state {names[0]!r}, in which {looks.ended[found[0]]} sequences end"
-            + (f" (nor {names[1:]})" if len(names) > 1 else "")
-            + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions; "
-            "if it means one of several states, as 'alive' may, say sets={label: [states]} in Panel.from_frame.",
+            f"{said}, in which {looks.ended[first]} sequences end"
+            + (f" (nor are {names[1:]} ever left)" if len(names) > 1 else "")
+            + f"; if it cannot be left, say structure=Structure(absorbing={names}), or it comes back in predictions"
+            + f"{or_else}.",
             StructureWarning,
             stacklevel=4,
         )

@@ -30,8 +30,9 @@ class Information(NamedTuple):
     """What the data tell of a process at the maximum of its likelihood.
 
     names : (k,) of the free coordinates; matrix : (k, k) observed information in them; complete : (k,) what it would be
-    if the paths were seen; slope : (k,) gradient that is left; held : (p,) what was held at its edge; pull : (M, M)
-    gradient of the log-likelihood in each rate itself.
+    if the paths were seen; slope : (k,) gradient that is left; held : (p,) what was held where it is; edge : those of
+    them that lie at the edge of their range, and not because no row could tell of them, as of the readings of the dead;
+    pull : (M, M) gradient of the log-likelihood in each rate itself.
     """
 
     chart: Chart
@@ -40,6 +41,7 @@ class Information(NamedTuple):
     complete: Floats
     slope: Floats
     held: list[str]
+    edge: list[str]
     pull: Floats
 
 
@@ -115,13 +117,16 @@ def observed_information(task: Task, process: Process, frailty: Frailty | None =
         matrix[:, i] = (back - there) / (2.0 * steps[i])
     R = point.expected.integrals
     pull = np.where(task.constraints.moves, R - times(process, point.expected), 0.0)
+    is_held = ~seen & ~known
+    moves = np.array([name.startswith(("rate ", "effect ")) for name in names])
     return Information(
         chart,
         [name for name, is_free in zip(names, free.tolist(), strict=True) if is_free],
         0.5 * (matrix + matrix.T),
         np.where(logs, weights * values, weights)[free],
         _ways(point, task.constraints)[free],
-        [name for name, is_held in zip(names, (~seen & ~known).tolist(), strict=True) if is_held],
+        [names[i] for i in np.flatnonzero(is_held)],
+        [names[i] for i in np.flatnonzero(is_held & ((weights > 0) | moves))],
         pull,
     )
 

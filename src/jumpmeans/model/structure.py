@@ -90,6 +90,11 @@ class Structure:
         words = self.initial is None or isinstance(self.initial, str)
         return any(x is not None for x in said) or not words or isinstance(self.covariates, Mapping)
 
+    @property
+    def takes_first_as_given(self) -> bool:
+        """Whether nothing is said of first states: likelihoods are conditional on them."""
+        return isinstance(self.initial, str) and self.initial == "given"
+
     def allowed_moves(self, states: AnyArray) -> Bools:
         """(M, M) moves that may happen between the given states, diagonal False."""
         return self.constraints(states).moves

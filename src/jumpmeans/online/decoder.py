@@ -30,7 +30,7 @@ from ..kernels.online import (
     STATE,
     update_rows,
 )  # fmt: skip
-from ..kinds import FORCES, PINS
+from ..kinds import FORCES, NAMES, PINS, SNAPSHOT
 from ..model.objective import jump_costs
 from ..options import choice, count, none, number
 from .beds import Beds
@@ -41,6 +41,8 @@ from .told import Told
 
 # Starts kept for each state at first; room is made for more as they are needed.
 FEW_STARTS = 8
+# Kinds of rows as they are mostly told, and their codes.
+KINDS: dict[Any, int] = {None: SNAPSHOT} | {name: code for code, name in enumerate(NAMES[:3])}
 # Types of times that need no reading.
 NUMBERS = frozenset((float, int, np.float64))
 # Gaps of any length: beyond this many mean dwells of the fastest state e^{Qt} is at its limit.
@@ -121,11 +123,13 @@ class OnlineDecoder:
         count(2, 2**16).check("most_starts", most_starts)
         self.model = as_jump_model(model)
         require_constant(self.model.process_, "an OnlineDecoder")
-        if "_people_" in vars(self.model):
-            raise ValueError(
-                f"offsets must be None for a model to be decoded online, got {self.model.offsets!r}: the level of a "
-                "person is known from all readings, and what was told of the first ones would change; decode the panel."
-            )
+        for option in ("offsets", "frailty"):
+            if getattr(model, option, None) is not None:
+                raise ValueError(
+                    f"{option} must be None for a model to be decoded online, got {getattr(model, option)!r}: what is "
+                    "one's own is known from all rows, and what was told of the first ones would change; decode the "
+                    "panel."
+                )
         self.least_margin, self.hold, self.sets, self.unknown = least_margin, hold, sets, unknown
         process, (params, prices, search, _) = self.model.process_, self.model._decoder_
         self.states = process.states
@@ -194,7 +198,7 @@ class OnlineDecoder:
         true_state : label, optional
             The state, where it is known, or the label of one of the `sets`.
         """
-        told = self._update_one(id, time, value) if kind is None and true_state is None else None
+        told = self._update_one(id, time, value, kind) if true_state is None else None
         if told is None:  # what is not plain, or wrong, or opens a sequence
             told = self.update_many([id], [time], [value], kinds=[kind], true_states=[true_state]).row(0)
         return told
@@ -286,13 +290,13 @@ class OnlineDecoder:
 
     # ------------------------------------------------------------------- inside
 
-    def _update_one(self, id: Any, time: Any, value: Any) -> Told | None:
+    def _update_one(self, id: Any, time: Any, value: Any, kind: Any) -> Told | None:
         """A plain row of an open sequence, without tables; None, and nothing done, if it must be read with care."""
         try:
-            slot = self._slots.get(id)
+            slot, code = self._slots.get(id), KINDS.get(kind)
         except TypeError:
             return None
-        if slot is None or self._clock is not None or type(time) not in NUMBERS:
+        if slot is None or code is None or self._clock is not None or type(time) not in NUMBERS:
             return None
         one, clock = self._one, self._beds.clocks[slot]
         opened = float(clock[OPENED])
@@ -301,6 +305,7 @@ class OnlineDecoder:
             return None
         one.slots[0] = slot
         one.tau[0] = tau
+        one.kinds[0] = code
         if self._run(0, one) == 0:
             return None
         state, best, changed, refused = one.codes[0].tolist()

@@ -43,6 +43,10 @@ class Reader:
             raise ValueError(
                 f"sets must be made of states, {first_few(known)}, got {odd[0]!r}{nearest(odd[0], known)}."
             )
+        # cost of each state in a row that a set is known of; its density is the opposite
+        self.barred = {
+            name: np.where([state in own for state in known], 0.0, np.inf) for name, own in self.sets.items()
+        }
         self.coders = [column.coder() for column in charged.columns]
         self.add_costs = [
             column.cost_adder(float(weight)) if weight > 0 else None
@@ -74,9 +78,18 @@ class Reader:
 
     def weigh_one(self, value: Any, cost: Floats, log_density: Floats) -> bool:
         """Costs and log-densities (M,), OUT, of one value that says nothing else; False if it must be read."""
-        if self.sets:
-            return False
         coders = self.coders
+        if self.barred:
+            try:
+                barred = self.barred.get(value)
+            except TypeError:
+                return False
+            if barred is not None:
+                cost[:] = barred
+                log_density[:] = -barred
+                return True
+            if len(coders) > 1:  # any of the values may be the label of a set
+                return False
         if len(coders) == 1:
             values = (value,)
         elif isinstance(value, list | tuple) and len(value) == len(coders):

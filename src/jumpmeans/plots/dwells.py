@@ -39,6 +39,8 @@ def plot_dwells(model: Any, trajectories: Any = None, ax: Any = None, *, time_un
     Steps that fall off sooner than their line mean shorter dwells, later ones longer. A decoder leaves out dwells too
     short to tell, so that steps begin flat also where the law holds.
     """
+    from matplotlib.ticker import LogLocator
+
     process, length, unit = in_time_unit(model, time_unit)
     paths = getattr(model, "trajectories_", None) if trajectories is None else trajectories
     if paths is None:
@@ -60,6 +62,8 @@ def plot_dwells(model: Any, trajectories: Any = None, ax: Any = None, *, time_un
         low = min(low, float(share[share > 0].min()))
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))  # between the powers of ten, which may be one
+    ax.yaxis.set_minor_formatter("{x:g}")
     ax.set_ylim(0.7 * low, 1.1)
     ax.set_ylabel("share of dwells that last longer")
     ax.set_xlabel(in_unit("length of a dwell", unit))

@@ -14,7 +14,7 @@ POINTS = 200
 
 
 def plot_prevalence(
-    model: Any, panel: Any, times: Any = None, ax: Any = None, *, initial: Any = None, carry: bool = True,
+    model: Any, panel: Any, times: Any = None, ax: Any = None, *, initial: Any = None, carry: bool | str = True,
     time_unit: str | None = None,
 ) -> Any:  # fmt: skip
     """Draw the share of sequences in each state over time: as observed (dots), and as the process expects (lines).

@@ -16,6 +16,7 @@ from ..data.trajectories import Trajectories
 from ..estimators.ratios import ratio_columns
 from ..estimators.read_out import as_panel
 from ..model.process import Process
+from ..model.structure import Structure
 from ..plots.scale import make_scale
 from .prevalence import prevalence
 from .rivals import held_out_errors
@@ -63,7 +64,8 @@ def make_content(
     D = min(panel.n_columns, MOST_COLUMNS)
     told = [str(warning) for warning in warnings]
     sequences = browse(model, panel, paths, room)
-    shares = prevalence(process, panel, paths)
+    structure = getattr(model, "structure", None) or Structure()
+    shares = prevalence(process, panel, paths, structure.takes_first_as_given)
     shares["times"] = shares["times"] / length
     return {
         "title": str(title or f"{type(model).__name__}: {_n(len(process.rates), 'state')} of {_names(panel)}"),
