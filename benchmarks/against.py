@@ -1,8 +1,8 @@
 """Is this tree slower than an earlier one? `python benchmarks/against.py a711b95` fits the same panels with both.
 
-CPU time on one thread, the least of several rounds, compilation apart; only what is public in both trees is used. The
-earlier tree is checked out into a temporary folder, where its kernels are compiled: minutes. With `--write` the numbers
-go to results/against.json.
+CPU time on one thread, the least of several rounds, compilation apart; only what is public in both trees is used, and
+both make as many starts, but where a task says "by default". The earlier tree is checked out into a temporary folder,
+where its kernels are compiled: minutes. With `--write` the numbers go to results/against.json.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def tasks():
     import jumpmeans as jm
     from jumpmeans.comparators import EM, Gibbs
 
-    one = {"engine": jm.engines.Threads(1)}
+    thread = {"engine": jm.engines.Threads(1)}
+    one = thread | {"n_init": 1}
 
     def process(M, emission=None, rate=0.3):
         chain = (np.ones((M, M)) - np.eye(M)) / (M - 1)
@@ -50,17 +51,19 @@ def tasks():
         return lambda: jm.JumpMeans(M, max_iter=n, tol=1e-300, refine=0, **one).fit(panel)
 
     return {
-        "Gibbs, 2,000 readings": lambda: Gibbs(3, emission="gaussian", **one).fit(normal),
-        "Gibbs, 2,000 symbols": lambda: Gibbs(3, emission="categorical", **one).fit(symbols),
+        "Gibbs, 2,000 readings": lambda: Gibbs(3, emission="gaussian", **thread).fit(normal),
+        "Gibbs, 2,000 symbols": lambda: Gibbs(3, emission="categorical", **thread).fit(symbols),
         f"{FEW} sweeps and the rest of a fit, {SMALL}": sweeps(small, 3, FEW),
         f"{MANY} sweeps and the rest of a fit, {SMALL}": sweeps(small, 3, MANY),
         f"{FEW} sweeps and the rest of a fit, {LARGE}": sweeps(large, 5, FEW),
         f"{MANY} sweeps and the rest of a fit, {LARGE}": sweeps(large, 5, MANY),
         "JumpMeans, 10 labels, 500 x 20 rows": lambda: jm.JumpMeans(emission="direct", **one).fit(labels),
         "JumpMeans, ICU, 6 states": lambda: jm.JumpMeans(6, **one).fit(icu),
-        "InfiniteJumpMeans, ICU": lambda: jm.InfiniteJumpMeans(**one).fit(icu),
+        "JumpMeans, ICU, 6 states, by default": lambda: jm.JumpMeans(6, **thread).fit(icu),
+        "InfiniteJumpMeans, ICU": lambda: jm.InfiniteJumpMeans(**thread).fit(icu),
         "EM, EDSS": lambda: EM(emission="direct", **one).fit(edss),
         "EM, ICU, 6 states": lambda: EM(6, emission="gaussian", **one).fit(icu),
+        "EM, ICU, 6 states, by default": lambda: EM(6, emission="gaussian", **thread).fit(icu),
     }  # fmt: skip
 
 
