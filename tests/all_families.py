@@ -27,7 +27,7 @@ from jumpmeans.emissions import (
     Poisson,
     Student,
 )
-from jumpmeans.emissions.column import require
+from jumpmeans.emissions.readings import require
 
 
 class Gamma(MeanColumn):

@@ -15,7 +15,7 @@ from ..data.bins import bins_by_column
 from ..data.deriving import split_requests
 from ..data.panel import Panel
 from ..emissions import find_families
-from ..emissions.column import numeric_values
+from ..emissions.readings import numeric_values
 from ..emissions.symbols import encode_labels
 from ..errors import PanelError
 from ..estimators.read_out import METHODS, all_at_once, as_panel
