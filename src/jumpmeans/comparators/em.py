@@ -26,7 +26,7 @@ from ..estimators.read_out import ReadOut, all_at_once, as_data, hold
 from ..estimators.summary import Occupancy
 from ..fit.advice import warn_of_looks
 from ..fit.ascent import Climb, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
-from ..fit.em_start import hidden_start, doubted
+from ..fit.em_start import doubted, hidden_start
 from ..fit.frailty import climb_with_frailty
 from ..fit.information import observed_information
 from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, level_starts, refuse_scanned, units_of
