@@ -27,7 +27,7 @@ from jumpmeans.emissions import (
     Poisson,
     Student,
 )
-from jumpmeans.emissions.readings import require
+from jumpmeans.emissions.checks import require
 
 
 class Gamma(MeanColumn):

@@ -20,10 +20,10 @@ from scipy.special import gammaln, xlogy
 from ..arrays import Floats, power_of_two, totals
 from ..errors import PanelError
 from ..forms import EXPONENTIAL, MEAN, POISSON, Formula, rows, table_of
+from .checks import numeric_values, per_state, require
 from .column import Ints
 from .entries import EntryColumn
 from .parts import Part, Take
-from .readings import numeric_values, per_state, require
 from .single import LARGEST
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from ..arrays import Ints as Codes
 from ..forms import MEAN, QUADRATIC, Formula, rows
 from ..stored import stored
 from .bregman import MeanColumn, MeanStats
+from .checks import numeric_values, per_state, require, spreads
 from .column import SCALE_FLOOR, Ints
+from .noise import noise_scale
 from .parts import Part, Take
 from .priors import ParticlePrior
-from .readings import noise_scale, numeric_values, per_state, require, spreads
 from .single import Adder, Coder, Single, add_half_squares, add_normal, any_number, nothing_known
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arrays import Floats, totals
 from .centred import AssignedValues, CentredColumn
+from .checks import per_state, spreads
 from .column import SCALE_FLOOR, Ints
-from .readings import per_state, spreads
 
 if TYPE_CHECKING:
     from ..data.panel import Panel

@@ -13,8 +13,8 @@ from scipy.stats import t as law_of_t
 
 from ..arrays import Floats, totals
 from .centred import AssignedValues, CentredColumn
+from .checks import per_state, spreads
 from .column import SCALE_FLOOR, Ints
-from .readings import per_state, spreads
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
