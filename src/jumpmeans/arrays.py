@@ -55,7 +55,17 @@ def weighted_median(x: Floats, weights: Floats) -> float:
 
 
 def power_of_two(x: float) -> float:
-    """Largest power of two up to a positive number; 1 for anything else. Dividing by it is exact."""
+    """Largest power of two up to a positive number; 1 for anything else. Dividing by it is exact.
+
+    Parameters
+    ----------
+    x : float
+
+    Returns
+    -------
+    unit : float
+        What the `unit` of a family may be made of, so that a change of unit changes no digit.
+    """
     return math.ldexp(1.0, math.frexp(x)[1] - 1) if 0 < x < math.inf else 1.0
 
 

@@ -57,7 +57,7 @@ def numeric_values(panel: Panel, d: int, family: str, largest: float = LARGEST) 
         )
     with np.errstate(invalid="ignore"):
         rule = f"readings of emission {family!r} must be at most {largest:g} in size"
-        require(panel, x, np.abs(x) <= largest, rule, f"rescale the column {panel.columns[d]!r}")
+        require_values(panel, x, np.abs(x) <= largest, rule, f"rescale the column {panel.columns[d]!r}")
     return x
 
 
@@ -69,8 +69,19 @@ def _is_number(label: Any) -> bool:
     return True
 
 
-def require(panel: Panel, x: Floats, good: NDArray[np.bool_], rule: str, hint: str) -> None:
-    """Refuse the first present value that breaks a rule, naming its place."""
+def require_values(panel: Panel, x: Floats, good: NDArray[np.bool_], rule: str, hint: str) -> None:
+    """Refuse the first present value that breaks a rule, naming its place; for the `check` of a family.
+
+    Parameters
+    ----------
+    panel : Panel
+    x : (n,)
+        Values of a column, NaN where missing.
+    good : (n,)
+        Whether each keeps the rule.
+    rule, hint : str
+        What must hold, and what to do next: "readings must be > 0", "drop such rows".
+    """
     bad = ~good & np.isfinite(x)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
