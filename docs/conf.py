@@ -30,7 +30,7 @@ def version_of_sources() -> str:
 
 
 # What tutorials and examples print must not depend on the machine: one thread, no bars, lines of one length.
-os.environ.update(NUMBA_NUM_THREADS="1", TQDM_DISABLE="1", PYDEVD_DISABLE_FILE_VALIDATION="1", COLUMNS="110")
+os.environ.update(NUMBA_NUM_THREADS="1", TQDM_DISABLE="1", PYDEVD_DISABLE_FILE_VALIDATION="1", COLUMNS="95")
 os.environ.pop("MPLBACKEND", None)  # notebooks have their own, which keeps the pictures
 # Pages run in folders of their own; they find the command line, and the committed results.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

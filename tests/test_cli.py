@@ -14,17 +14,27 @@ import pytest
 from click.testing import CliRunner
 
 import jumpmeans as jm
-from jumpmeans.cli import app
+from jumpmeans.cli import app, legible
 from jumpmeans.cli.columns import find_columns
+from jumpmeans.cli.files import write_csv
+from jumpmeans.cli.held_out import has_failed
 from jumpmeans.cli.models import read_moves
 from jumpmeans.cli.say import by_options, laid
 from jumpmeans.data.text import shielded, unshielded
+from jumpmeans.evaluation.compare import Comparison
 from jumpmeans.report.page import number
 
 DATA = Path(jm.datasets.__file__).parent / "data"
 EDSS = "ms_edss_3yr_windows.csv"
 NOTHING = {"id": None, "time": None, "value": (), "group": None, "weight": None, "kind": None}
 HOSTILE = ["=cmd()", "<script>alert(1)</script>", "x" * 300, "שלום עולם", "+1", "@a", "-b", "'=c", 'a,b\n"c"', "[red]x"]
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self):
+        return True
 
 
 @pytest.fixture
@@ -206,6 +216,33 @@ def test_advice_is_given_in_options(run):
     )
     assert told == "give --absorbing 'a b' --absorbing c, or (--allowed A-B,...); --option refine=converged"
     assert by_options("Structure(absorbing=[<odd>])") == "give --absorbing STATE"
+    assert by_options("correct it, or name every state by states=[...] when fitting.") == (
+        "correct it, or name every state by --option 'states=[...]' of fit."
+    )
+    assert by_options("say missing=[<odd>] if so, missing=[]") == "give --missing WORD if so, --missing ''"
+
+
+def test_a_word_for_nothing_among_numbers(run):
+    """As R writes a missing value: both ways out that the error names are ways out."""
+    rows = [f"{i},{t},{t if i else 'NA'}\n" for i in (0, 1) for t in (1, 2)]
+    Path("v.csv").write_text("".join(["id,time,value\n", *rows]))
+    code, _, err = run("fit", "v.csv", "--no-report")
+    assert code == 3 and "got 'NA' among numbers at row 0; give --missing NA if it means" in err
+    assert err.rstrip().endswith("--missing '' if it is a label. Rows are counted from 0, below the header.")
+    quick = ["--no-report", "--option", "refine=1", "--json", "-q", "--force", "--emission", "direct"]
+    told = [json.loads(run("fit", "v.csv", "--missing", word, *quick)[1])["states"]["state"] for word in ("NA", "")]
+    assert told == [[1.0, 2.0], ["1", "2", "NA"]]
+
+
+def test_a_terminal_sees_tables_in_full_numbers():
+    """Caught: a bound of 1,766 days printed as 1.77e+03."""
+    assert [legible.number(x) for x in (0.0123, 8.126, 999.6, 1766.2, 3e12, np.inf)] == [
+        "0.0123", "8.13", "1000", "1766", "3e+12", "inf",
+    ]  # fmt: skip
+    summary = {"state": [1], "mean_dwell": [5371.4], "visits": [68399.0], "dwell_low": [65.21], "dwell_high": [1766.2]}
+    assert legible.of_states(summary, "days") == {
+        "state": [1], "mean dwell (days)": ["5371"], "90 % interval": ["65.2 to 1766"], "visits": ["68399"],
+    }  # fmt: skip
 
 
 def test_a_table_as_spreadsheets_of_many_countries_write_it(run):
@@ -220,10 +257,6 @@ def test_a_table_as_spreadsheets_of_many_countries_write_it(run):
 
 def test_lines_fit_a_terminal(run, monkeypatch):
     """Words are not cut at the edge of a terminal; elsewhere a message is one line."""
-
-    class Screen(io.StringIO):
-        def isatty(self):
-            return True
 
     monkeypatch.setenv("COLUMNS", "50")
     text = "guessed: " + "word " * 30 + "\x1b[31m"
@@ -243,6 +276,27 @@ def test_hold_out_and_seed(run):
     assert "JumpMeans, posterior" in names and "interpolation" in names
     assert record["held_out"]["verdict"] in out and record["seed"] == 3
     assert jm.load("o/model.jm").random_state == 3
+
+
+def test_a_part_is_held_out_where_that_is_quick(run):
+    """With a report of a table that is neither tiny nor large; caught: one whose own fit to the rest failed."""
+    Path("v.csv").write_text(visits())
+    Path("small.csv").write_text(visits(n=6))
+    quick = ["--option", "refine=2", "--refits", "0", "--jobs", "1", "--force"]
+
+    def held_out(*arguments):
+        code, out, err = run("fit", *arguments, *quick)
+        assert code == 0, err
+        return json.loads(Path(f"{arguments[0].removesuffix('.csv')}-fit/run.json").read_text())["held_out"], out
+
+    found, out = held_out("v.csv")
+    assert "<title>v.csv: 2 states of stage</title>" in Path("v-fit/report.html").read_text("utf-8")
+    assert found["verdict"] in out and "Nothing was held out" not in Path("v-fit/report.html").read_text("utf-8")
+    for arguments in (["v.csv", "--hold-out", "0"], ["v.csv", "--no-report"], ["small.csv"]):
+        assert held_out(*arguments)[0] is None
+    rows = [{"error": 0.2, "rule_of_thumb": True}, {"error": float("nan"), "rule_of_thumb": False}]
+    assert has_failed(Comparison(rows, "share wrong", ""))
+    assert not has_failed(Comparison([rows[0] | {"rule_of_thumb": False}, *rows], "share wrong", ""))
 
 
 def test_hidden_states_are_counted_where_no_number_is_given(run):
@@ -296,6 +350,9 @@ def test_bad_input_ends_with_a_line_and_a_code(run):
     Path("v.csv").write_text(visits())
     Path("twice.csv").write_text("id,time,value\n1,0,a\n1,0,b\n")
     Path("many.csv").write_text("id,time,sys,dia\n1,0,3,4\n")
+    Path("blank.csv").write_text("id,time,value\n1,0,\n1,1,\n")
+    Path("x.csv").write_text("id,time,value\n" + "".join(f"1,{t},{t / 7}\n" for t in range(20)))
+    os.mkfifo("pipe.csv")
     Path("folder.csv").mkdir()
     cases = {
         ("fit", "nothing.csv"): (3, "there is no file 'nothing.csv'"),
@@ -307,6 +364,10 @@ def test_bad_input_ends_with_a_line_and_a_code(run):
         ("fit", "v.csv", "--value", "stag"): (3, "there is no column 'stag' (did you mean 'stage'?)"),
         ("fit", "v.csv", "--time", "date"): (3, "there is no column 'date'"),
         ("fit", "twice.csv"): (3, "times must increase strictly"),
+        ("fit", "blank.csv"): (3, "column 'value' must have a value in some row, got none"),
+        ("compare", "blank.csv"): (3, "column 'value' must have a value in some row, got none"),
+        ("fit", "pipe.csv"): (3, "'pipe.csv' must be a file on disk, got a pipe or a device"),
+        ("fit", "x.csv", "--absorbing", "1"): (2, "--allowed and --absorbing must come with --states N"),
         ("fit", "many.csv"): (2, "the column of the value must be named by --value: it could be any of ['sys', 'dia']"),
         ("fit", "v.csv", "--states", "x"): (2, "--states must be a number of at least 1, or auto"),
         ("fit", "v.csv", "--emission", "gausian"): (2, "emission must be one of"),
@@ -316,7 +377,7 @@ def test_bad_input_ends_with_a_line_and_a_code(run):
         ("fit", "v.csv", "--option", "tol"): (2, "--option must be NAME=VALUE"),
         ("fit", "v.csv", "--option", "tool=3"): (2, "--option must name options of JumpMeans, got 'tool'"),
         ("fit", "v.csv", "--option", "tol=-1"): (2, "tol must be 'auto' or a finite number >= 0, got -1"),
-        ("fit", "v.csv", "--hold-out", "2", "--option", "refine=1"): (2, "2.0 is not in the range 0<x<1"),
+        ("fit", "v.csv", "--hold-out", "2", "--option", "refine=1"): (2, "2.0 is not in the range 0<=x<1"),
         ("fit", "v.csv", "--frobnicate"): (2, "No such option"),
         ("decode", "v.csv", "v.csv"): (4, "must be a model file"),
         ("decode", "none.jm", "v.csv"): (3, "there is no file 'none.jm'"),
@@ -398,11 +459,22 @@ def test_hostile_ids_and_labels_are_text_everywhere(run):
     assert code == 0 and decoded == Path("h-fit/trajectories.csv").read_text(encoding="utf-8")
 
 
-def test_a_terminal_is_never_steered(run):
+def test_a_terminal_is_never_steered(run, monkeypatch, tmp_path):
     """Caught: an id with an escape sequence, or one that turns the direction of the line, printed as it is."""
     Path("h.csv").write_text("id,time,value\n\x1b[31mred,0,a\n\x1b[31mred,0,b\n\u202eevil,0,a\n", encoding="utf-8")
     code, _, err = run("fit", "h.csv", "--no-report")
     assert code == 3 and "\x1b" not in err and "\\x1b" in err
+    Path("h.csv").write_text("id,time,value\n\u202e\x9bevil,0,a\n\u202e\x9bevil,1,b\n", encoding="utf-8")
+    assert run("fit", "h.csv", "--no-report", "--option", "refine=1", "--force")[0] == 0
+    decoded = run("decode", "h-fit", "h.csv", "-q")[1]  # into a pipe or a file: as it is
+    assert decoded.split("\n")[1].startswith("\u202e\x9bevil,")
+    told = run("decode", "h-fit", "h.csv", "--json", "-q")[1]
+    assert "\u202e" not in told and "\x9b" not in told and json.loads(told)["id"][0] == "\u202e\x9bevil"
+    monkeypatch.setattr(sys, "stdout", screen := Screen())
+    write_csv(None, {"id": ["\u202e\x9bevil"]})
+    assert screen.getvalue() == "id\n\\u202e\\x9bevil\n"
+    monkeypatch.undo()
+    os.chdir(tmp_path)
     Path("h.csv").write_text("id,time,\u202e\n1,0,a\n1,1,b\n", encoding="utf-8")
     assert "\u202e" not in run("fit", "h.csv", "--no-report", "--option", "refine=1")[2]
 
@@ -479,6 +551,7 @@ def test_tune(run):
     assert code == 0, err
     assert "best: " in out and {path.name for path in Path("t").iterdir()} == {"model.jm", "trials.csv", "run.json"}
     assert len(Path("t/trials.csv").read_text().splitlines()) == 3
+    assert out.endswith("model.jm, trials.csv, run.json in t\n") and "message" not in out and " %" in out
     assert run(*arguments)[0] == 5
 
 
@@ -524,6 +597,20 @@ def test_help_loads_nothing_heavy():
     assert done.returncode == 0, done.stderr
     for name in ("fit", "compare", "decode", "forecast", "simulate", "tune", "report", "watch", "doctor"):
         assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes(shell):
+    """What docs/command-line.md tells people to evaluate, and what it then asks for."""
+    program = [sys.executable, "-c", "from jumpmeans.cli import app; app(prog_name='jumpmeans')"]
+
+    def told(step, **more):
+        env = {**os.environ, "_JUMPMEANS_COMPLETE": f"{shell}_{step}", **more}
+        return subprocess.run(program, env=env, capture_output=True, text=True, timeout=60).stdout
+
+    assert "jumpmeans" in told("source") and f"_JUMPMEANS_COMPLETE={shell}_complete" in told("source")
+    found = told("complete", COMP_WORDS="jumpmeans fit --ho", COMP_CWORD="--ho" if shell == "fish" else "2")
+    assert "--hold-out" in found and "--help" not in found
 
 
 def test_python_m_and_exit_codes(tmp_path):

@@ -780,3 +780,11 @@ def test_a_unit_is_the_largest_power_of_two(unit):
 @pytest.mark.parametrize("other", [0.0, -1.0, np.inf, np.nan])
 def test_a_unit_of_nothing_is_one(other):
     assert power_of_two(other) == 1.0
+
+
+def test_a_mean_is_told_as_finely_as_its_spread_allows():
+    """Caught: a mean of 0 as -0.0001977 ± 1."""
+    shows = jm.emissions.Gaussian(
+        [-0.0001977, 0.02111, 85.523, 0.0, 1e-20], sds=[1.0, 1.0, 10.0, 1.0, 1e-19]
+    ).describe()
+    assert shows == ["0 ± 1", "0.021 ± 1", "85.52 ± 10", "0 ± 1", "1e-20 ± 1e-19"]

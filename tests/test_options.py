@@ -62,6 +62,8 @@ WRONG = {
     "accelerate": [None, "yes", 1],
     "offsets": ["person", True, 1, ["sequence"]],
     "offset_sd": [None, "some", True, *NO_PRICES, -1, np.nan, ["auto", -1], []],
+    "frailty": ["person", True, 1, ["sequence"]],
+    "frailty_variance": [None, "some", True, -1, np.nan, np.inf, 1e9],
     "random_state": [-1, 1.5, "seed", True, [-1], np.random],
     "engine": [None, "gpu", 4],
 }

@@ -1,5 +1,6 @@
 """The report in a real browser: search, sort, page, hover, keys, dark and print, and no text that runs."""
 
+import json
 import os
 import shutil
 
@@ -82,7 +83,8 @@ def dated(tmp_path_factory):
     times = np.datetime64("2024-03-01T08:30", "ns") + (panel.times * 86400e9).astype("timedelta64[ns]")
     panel = jm.Panel.from_arrays(times, values, panel.ids[panel.sequence_index], columns=["lactate", "sign"])
     path = tmp_path_factory.mktemp("report") / "dated.html"
-    return jm.write_report(jm.JumpMeans.from_process(process), panel, path)
+    known = {"JumpMeans, trajectory that errs least": 0.123, "last value carried forward": 0.2}
+    return jm.write_report(jm.JumpMeans.from_process(process), panel, path, held_out=known)
 
 
 def ids_of(page):
@@ -170,6 +172,30 @@ def test_keys_go_through_list_and_chart(open_page, ward):
         assert text.startswith("value " + panel.decode_values(panel.values[own, 0])[k][:30])
 
 
+def test_a_label_has_the_colour_of_its_state(open_page, ward):
+    """Caught: the last label of a dwell, seen at the very time of the jump, in the colour of the state after."""
+    path, trajectories, panel = ward
+    page = open_page(path)
+    at_jumps = 0
+    for i in range(4, 10):
+        page.locator("#ids tbody button").nth(i).click()
+        dots = page.locator("#chart svg").first.locator("[aria-label=dot] circle")
+        colours = [dots.nth(k).get_attribute("fill") for k in range(dots.count())]
+        own = slice(panel.offsets[i], panel.offsets[i + 1])
+        states = [trajectories.labels.tolist().index(label) for label in panel.decode_values(panel.values[own, 0])]
+        assert colours == [f"var(--s{m})" for m in states]
+        starts = trajectories.start_times[trajectories.offsets[i] + 1 : trajectories.offsets[i + 1]]
+        at_jumps += np.isin(panel.times[own], starts).sum()
+    assert at_jumps > 0
+
+
+def test_what_few_are_left_of_is_faint(open_page, ward):
+    page = open_page(ward[0])
+    veil = page.locator("#shares svg").first.locator("[aria-label=rect] rect")
+    n = json.loads(page.locator("#data").text_content())["prevalence"]["n"]
+    assert min(n) < 0.05 * max(n) and veil.count() == 1
+
+
 def test_dates_and_columns(open_page, dated):
     page = open_page(dated)
     assert page.locator("#chart svg").count() == 3
@@ -186,6 +212,10 @@ def test_dark_print_and_narrow(open_page, dated):
     colour = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(colour) == "rgb(20, 23, 27)"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    # caught: errors off the screen, beside the names that they belong to
+    assert page.evaluate(
+        "[...document.querySelectorAll('.errors')].every(x => x.scrollWidth <= x.parentNode.clientWidth)"
+    )
     hatch = "getComputedStyle(document.documentElement).getPropertyValue('--hatch').trim()"
     assert page.evaluate(hatch) == "transparent"
     page.check("#patterns")
@@ -196,6 +226,9 @@ def test_dark_print_and_narrow(open_page, dated):
     assert page.evaluate(colour) == "rgb(255, 255, 255)"
     assert page.evaluate(hatch) == "#ffffff"
     assert page.locator("#search").is_hidden()
+    # caught: a table that a sheet of A4 cuts off
+    page.set_viewport_size({"width": 718, "height": 1000})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_charts_have_words(open_page, ward):

@@ -56,7 +56,9 @@ class Bar:
         if self._draws and (self._line is not None or monotonic() - self.begun > PATIENCE):
             self._draw(text)
         elif self._writes:
-            self._write(text, f"{self.n}{'' if self.total is None else f' of {self.total}'}")
+            # work of unknown length tells by its text how far it has come
+            count = f"{self.n} of {self.total}" if self.total is not None else "" if text else str(self.n)
+            self._write(text, count)
 
     @classmethod
     @contextmanager

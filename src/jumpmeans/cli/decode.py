@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path())
 @click.argument("file", type=click.Path())
 @column_options
-@click.option("--criterion", help="What a trajectory is best by: objective or time.")
+@click.option("--criterion", help="What a trajectory is best by: objective, time or online (as watch).")
 @click.option("--out", type=click.Path(), help="File to write, .csv or .parquet; standard output by default.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @spoken

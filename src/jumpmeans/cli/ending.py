@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -62,5 +63,6 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
 
 def _told(error: Exception, code: int) -> str:
     if code != FAULT:
-        return by_options(str(error))
+        text = by_options(str(error))
+        return f"{text} Rows are counted from 0, below the header." if re.search(r"\brow \d", text) else text
     return f"{type(error).__name__}: {error} (this should not happen: it is a fault of jumpmeans; --debug shows where)"

@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from ..version import __version__
-from .say import to_json
+from .say import clean, to_json
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "joblib", "narwhals", "pandas", "pyarrow")
 
@@ -51,9 +51,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_csv(path: Path | None, columns: Mapping[str, Any]) -> None:
-    """Write a table for a spreadsheet, to a file or to standard output."""
+    """Write a table for a spreadsheet, to a file or to standard output; on a terminal nothing in it steers that."""
     if path is None:
-        _write_rows(sys.stdout, columns)
+        _write_rows(_Screen(sys.stdout) if sys.stdout.isatty() else sys.stdout, columns)
         return
     from ..writing import written_whole
 
@@ -61,6 +61,16 @@ def write_csv(path: Path | None, columns: Mapping[str, Any]) -> None:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         _write_rows(text, columns)
         text.detach()
+
+
+class _Screen:
+    """A terminal that is shown text as text."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> None:
+        self.stream.write(clean(text))
 
 
 def _write_rows(file: Any, columns: Mapping[str, Any]) -> None:

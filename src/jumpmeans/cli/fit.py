@@ -11,10 +11,10 @@ from . import legible
 from .columns import column_options, find_unit, read_table, take_asked
 from .ending import spoken
 from .files import Clock, check_free, make_folder, peak_memory, write_csv, write_run, write_trajectories
-from .held_out import hold_out_test
+from .held_out import has_failed, hold_out_test, usual_share
 from .held_out import to_record as held_record
-from .models import SHARE, make_model, model_options
-from .say import by_options, plural
+from .models import make_model, model_options
+from .say import by_options, plural, titled
 from .sureness import dwell_interval, to_record
 
 if TYPE_CHECKING:
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path())
 @column_options
 @model_options
-@click.option("--hold-out", type=SHARE, help="Share of values to test on, such as 0.25.")
+@click.option(
+    "--hold-out",
+    type=click.FloatRange(0, 1, max_open=True),
+    help="Share of values to test on, 0: none; by default 0.25 if a report is written of at most 5,000 rows.",
+)
 @click.option(
     "--refits",
     type=click.IntRange(0),
@@ -72,10 +76,13 @@ def fit(
     with clock.part("fit"):
         model.fit(panel)
     held = None
-    if hold_out is not None:
-        say.note(f"testing on {100 * hold_out:g} % of the values, held out")
+    share = usual_share(panel, not no_report) if hold_out is None else hold_out
+    if share > 0:
+        say.note(f"testing on {100 * share:g} % of the values, held out")
         with clock.part("hold out"):
-            held = hold_out_test(model, panel, hold_out, options["seed"])
+            held = hold_out_test(model, panel, share, options["seed"])
+        if hold_out is None and has_failed(held):  # nobody asked for it
+            held = None
     with clock.part("refits"):
         wanted = 0 if refits is None and no_report else refits
         sure = dwell_interval(say, model, panel, wanted, options["jobs"], options["seed"])
@@ -88,7 +95,8 @@ def fit(
         model.save(folder / "model.jm")
         write_trajectories(folder / names[1], model.trajectories_)
         write_csv(folder / "states.csv", summary)
-        page = None if no_report else _write_report(say, model, panel, folder, held, sure, title, unit)
+        called = title or titled(model, panel, file)
+        page = None if no_report else _write_report(say, model, panel, folder, held, sure, called, unit)
         written = names if no_report or page is not None else names[:-1]
     write_run(
         folder / "run.json", file, columns.roles, clock,
@@ -127,7 +135,7 @@ def _describe(model: Any) -> dict[str, Any]:
 
 
 def _write_report(
-    say: Say, model: Any, panel: Any, folder: Path, held: Any, sure: Any, title: str | None, unit: str | None
+    say: Say, model: Any, panel: Any, folder: Path, held: Any, sure: Any, title: str, unit: str | None
 ) -> Path | None:
     """Write the report, where what it needs is there; where it is."""
     try:

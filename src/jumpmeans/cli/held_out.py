@@ -6,11 +6,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..data.panel import Panel
     from ..evaluation.compare import Comparison
 
+# Without being asked: such a share, where so many values are there and no more rows than this.
+SHARE, LEAST_VALUES, MOST_ROWS = 0.25, 40, 5_000
 # What is kept of each way to predict.
 NUMBERS = ("error", "low", "high")
 KEPT = ("name", *NUMBERS, "rule_of_thumb")
+
+
+def usual_share(panel: Panel, with_report: bool) -> float:
+    """The share to hold out where none was asked for: as is quick, and enough to tell anything."""
+    return SHARE if with_report and LEAST_VALUES <= panel.observed.sum() <= MOST_ROWS else 0.0
 
 
 def hold_out_test(model: Any, panel: Any, share: float, seed: int) -> Comparison:
@@ -28,6 +36,11 @@ def hold_out_test(model: Any, panel: Any, share: float, seed: int) -> Comparison
         "most common value": MostCommon(emission=emission),
     }
     return compare(panel, models, fraction=share, folds=1, n_jobs=1, random_state=seed)
+
+
+def has_failed(found: Comparison) -> bool:
+    """Whether the model itself could not be fitted to a part of the values."""
+    return all(row["error"] != row["error"] for row in found.rows if not row["rule_of_thumb"])
 
 
 def to_record(found: Comparison | None) -> dict[str, Any] | None:

@@ -70,6 +70,11 @@ def make_model(
         for state, why in found.items():
             say.note(f"guessed: --absorbing {state} ({why})")
             guessed.append(f"--absorbing {state} ({why})")
+    if (allowed is not None or absorbing) and not direct and n_states is None:
+        raise ValueError(
+            "--allowed and --absorbing must come with --states N where states are hidden, which are then called 0 to "
+            "N - 1: states that are counted by the fit have no names before it."
+        )
     if allowed is not None or absorbing:
         labels = panel.labels(0).tolist() if direct else list(range(n_states or 0))
         labels = options.get("states", labels)
@@ -87,8 +92,14 @@ def make_model(
 
 def choose_families(panel: Panel, asked: tuple[str, ...], n_states: int | None) -> tuple[list[str], list[str]]:
     """A family for each column: those asked for, or guessed by the values; and the guesses in words."""
-    from ..emissions.guess import guess_families
+    import numpy as np
 
+    from ..emissions.guess import guess_families
+    from ..errors import PanelError
+
+    blank = [name for d, name in enumerate(panel.columns) if np.isnan(panel.values[:, d]).all()]
+    if blank:
+        raise PanelError(f"column {blank[0]!r} must have a value in some row, got none; leave it out, or name another.")
     if asked:
         return list(asked), []
     guesses = guess_families(panel, n_states)

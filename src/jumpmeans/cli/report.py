@@ -12,6 +12,7 @@ from .columns import column_options, fitted_columns, read_table, take_asked
 from .ending import spoken
 from .files import check_free, checksum, find_model
 from .held_out import from_record as read_test
+from .say import titled
 from .sureness import from_record
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ def report(
     except ImportError as error:
         raise MissingExtraError(f"a report needs more than is installed: {error}") from None
     write_report(
-        model, panel, target, held_out=read_test(run.get("held_out")), title=title or run.get("title"),
+        model, panel, target, held_out=read_test(run.get("held_out")),
+        title=title or run.get("title") or titled(model, panel, data),
         warnings=run.get("warnings", ()), time_unit=time_unit or run.get("time_unit"),
         dwell_interval=from_record(run.get("dwell_interval"), model),
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shlex
 import shutil
@@ -21,9 +22,13 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"say sets=\{label: \[states\]\} in Panel\.from_frame", "give --set LABEL=STATE,STATE"),
     (r"(?:say )?(?:structure=)?Structure\(absorbing=(\[.*?\])\)", lambda found: _absorbing(found)),
     (r"Structure\(allowed=\.\.\.\)", "--allowed A-B,..."),
-    (r"refine='converged'", "--option refine=converged"),
-    (r"say kind=\.\.\. in Panel\.from_frame \(kinds=\.\.\. in from_arrays\)", "name a column of words by --kind"),
+    (r"\b(refine|first_dwell|objective)='(\w+)'", r"--option \1=\2"),
+    (r"(?:by )?criterion='time'", "--criterion time"),
+    (r"by states=\[\.\.\.\](?: \(direct\))?(?: when fitting)?", "by --option 'states=[...]' of fit"),
+    (r"by covariates=\[\.\.\.\]", "by --covariate"),
+    (r"say missing=\[(.*?)\](.*?), missing=\[\]", lambda found: _missing(found)),
     (r"say by kind=", "say by a column named by --kind"),
+    (r"say kind=\.\.\. in Panel\.from_frame \(kinds=\.\.\. in from_arrays\)", "name a column of words by --kind"),
     (r"\bemission=", "--emission "),
 )
 # A cell of a printed table shows so many characters.
@@ -40,6 +45,13 @@ def plural(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
+def titled(model: Any, panel: Any, file: str) -> str:
+    """The title of a report where none is given: of which table it is, and of what."""
+    names = panel.columns[:3]
+    values = ", ".join(names) if panel.n_columns <= 3 else f"{', '.join(names)} and {panel.n_columns - 3} more"
+    return f"{os.path.basename(file)}: {plural(len(model.states_), 'state')} of {values}"
+
+
 def by_options(text: str) -> str:
     """Advice for users of the library, as one follows it at the command line."""
     for pattern, options in ADVICE:
@@ -53,6 +65,14 @@ def _absorbing(found: re.Match[str]) -> str:
     except (ValueError, SyntaxError):
         return "give --absorbing STATE"
     return "give " + " ".join(f"--absorbing {shlex.quote(str(label))}" for label in labels)
+
+
+def _missing(found: re.Match[str]) -> str:
+    try:
+        word = shlex.quote(ast.literal_eval(found[1]))
+    except (ValueError, SyntaxError, TypeError):
+        word = "WORD"
+    return f"give --missing {word}{found[2]}, --missing ''"
 
 
 def laid(text: str, stream: Any) -> str:
@@ -148,7 +168,16 @@ def _cell(x: Any) -> str:
 
 def to_json(x: Any) -> str:
     """JSON of results; what is not a finite number is null."""
-    return json.dumps(_plain(x), ensure_ascii=False, indent=2, allow_nan=False)
+    return unsteered(json.dumps(_plain(x), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def unsteered(text: str) -> str:
+    """The same JSON, with what could steer a terminal written by its number."""
+    return re.sub(r"[^\x20-\x7e\n]", lambda found: found[0] if found[0].isprintable() else _by_number(found[0]), text)
+
+
+def _by_number(letter: str) -> str:
+    return json.dumps(letter)[1:-1]
 
 
 def _plain(x: Any) -> Any:

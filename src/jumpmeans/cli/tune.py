@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import legible
 from .columns import column_options, read_table, take_asked
 from .ending import spoken
 from .files import Clock, check_free, make_folder, write_csv, write_run
@@ -56,9 +57,11 @@ def tune(
             Path(out) / "run.json", file, columns.roles, clock,
             guessed=[*columns.guessed, *guessed], best=found.best, seed=options["seed"], warnings=say.warnings,
         )  # fmt: skip
-    say.table(found.measure, table)
+    say.table(found.measure, legible.of_trials(table, found.measure))
     best = ", ".join(f"{name}={value}" for name, value in found.best.items()) or "the model as it was given"
     say.tell(f"best: {best}")
+    if out is not None:
+        say.tell(f"{', '.join(FILES)} in {out}")
     say.result({"best": found.best, "best_trial": found.best_trial, "trials": found.trials, "measure": found.measure})
 
 

@@ -13,7 +13,7 @@ import click
 from .columns import ASKED, find_columns, fitted_columns, read_sets
 from .ending import spoken
 from .files import find_model
-from .say import by_options, clean
+from .say import by_options, clean, unsteered
 
 if TYPE_CHECKING:
     from .say import Say
@@ -79,7 +79,7 @@ def watch(
         if every or told.changed or row.id not in before:
             alert = {"id": row.id, "time": row.time, "state": told.state, "before": before.get(row.id)}
             alert |= {"since": _shown(told.since), "margin": told.margin if told.margin < float("inf") else None}
-            sys.stdout.write(json.dumps(alert, ensure_ascii=False, default=str) + "\n")
+            sys.stdout.write(unsteered(json.dumps(alert, ensure_ascii=False, default=str)) + "\n")
             sys.stdout.flush()
         before[row.id] = told.state
 

@@ -130,6 +130,10 @@ def find_delimiter(path: Path) -> str | None:
         others = (other.name for other in path.parent.iterdir()) if path.parent.is_dir() else ()
         if path.is_dir():
             raise FileNotFoundError(f"there is no file {str(path)!r}, it is a folder; name a file in it.")
+        if path.exists():
+            raise FileNotFoundError(
+                f"{str(path)!r} must be a file on disk, got a pipe or a device; write it to one first."
+            )
         raise FileNotFoundError(f"there is no file {str(path)!r}{nearest(path.name, others)}; check the name.")
     name = path.name.lower()
     delimiter = _DELIMITERS.get(Path(name.removesuffix(".gz")).suffix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
+from math import floor, log10
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -336,7 +337,7 @@ class Column(Single, Fields, ABC):
         values = self.state_values().tolist()
         spreads = self.spread()
         if spreads is not None:
-            return [f"{value:.4g} ± {spread:.2g}" for value, spread in zip(values, spreads.tolist(), strict=True)]
+            return [_with_spread(value, spread) for value, spread in zip(values, spreads.tolist(), strict=True)]
         return [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]
 
     def spread(self) -> Floats | None:
@@ -350,3 +351,10 @@ class Column(Single, Fields, ABC):
     @abstractmethod
     def noisy(self, x: Floats, rng: np.random.Generator) -> Self:
         """Nearly equal states: the whole column's parameters with a little noise."""
+
+
+def _with_spread(value: float, spread: float) -> str:
+    """A value and its spread; of a value near 0 no digits that are far below the spread."""
+    if 0.0 < abs(value) < spread < float("inf"):
+        value = round(value, 3 - floor(log10(spread))) + 0.0
+    return f"{value:.4g} ± {spread:.2g}"

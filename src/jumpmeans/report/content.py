@@ -66,6 +66,7 @@ def make_content(
     return {
         "title": str(title or f"{type(model).__name__}: {_n(len(process.rates), 'state')} of {_names(panel)}"),
         "overview": {
+            "path": PATHS.get(criterion, criterion),
             "facts": _facts(model, panel, paths, criterion, length, unit),
             "settings": {name: repr(value) for name, value in model.get_params(deep=False).items()},
             "warnings": [*told, *_own_warnings(model, panel, paths)],
@@ -118,7 +119,8 @@ def _facts(
     ]
     for name, what in (("objective_", "Objective"), ("log_likelihood_", "Log-likelihood")):
         if hasattr(model, name):
-            facts.append((what, f"{getattr(model, name):,.6g}"))
+            value = float(getattr(model, name))
+            facts.append((what, f"{value:,.0f}" if 1e5 <= abs(value) < 1e12 else f"{value:,.6g}"))
     if hasattr(model, "n_iter_"):
         ends = {True: ", converged", False: ", not converged", None: ""}
         end = ends[getattr(model, "converged_", None)]

@@ -29,6 +29,10 @@ function unfold(record) {
   all.forEach((point, k) => {
     point.m = stateAt(point.t);
     point.p = record.p === null ? null : d3.range(M).map((m) => LETTERS.indexOf(record.p[k * M + m]) / 63);
+    // a row at the time of a jump may be the last of the state that is left
+    const j = d3.bisectLeft(starts, point.t - tick / 2);
+    const left = point.row && j > 0 && j < starts.length && Math.abs(starts[j] - point.t) < tick ? record.s[j - 1] : null;
+    if (left !== null && point.p && point.p[left] > point.p[point.m]) point.m = left;
   });
   // an even time that is a row's time would hide the row from the hand that points at it
   const taken = rows.map((row) => row.t);

@@ -85,6 +85,9 @@ draws("shares", (width) => {
   const edges = stack(expected);
   const areas = d3.range(M).map((m) => times.map((t, k) => ({t, m, y1: m ? tops[k][m - 1] : 0, y2: tops[k][m], n: n[k]})));
   const dashed = d3.range(M - 1).map((m) => times.map((t, k) => ({t, y: edges[k][m]})));
+  // where few are left, a veil: what they do is no longer what all do
+  const few = times.findIndex((_, k) => n[k] < 0.05 * d3.max(n));
+  const veil = few > 0 ? [{from: times[few - 1], to: times[times.length - 1]}] : [];
   const label = `time since the start of a sequence${report.time.unit ? ` (${report.time.unit})` : ""}`;
   const last = shares.length - 1;
   const list = (k) => d3.range(M).map((m) => `${stateName(m)} ${percent(shares[k][m])}`).slice(0, 40).join(", ");
@@ -106,6 +109,7 @@ draws("shares", (width) => {
           Plot.lineY(points, {x: "t", y: "y", stroke: "var(--page)", strokeWidth: 3.2, strokeOpacity: 0.6}),
           Plot.lineY(points, {x: "t", y: "y", stroke: "var(--text)", strokeWidth: 1.6, strokeDasharray: "5,4"}),
         ]),
+        Plot.rect(veil, {x1: "from", x2: "to", y1: 0, y2: 1, fill: "var(--page)", fillOpacity: 0.65}),
         Plot.ruleX(seen, Plot.pointerX({x: "t", stroke: "var(--text)", maxRadius: 1e4})),
         Plot.tip(seen, Plot.pointerX({x: "t", y: () => 0.5, title: tip, maxRadius: 1e4})),
       ],

@@ -37,7 +37,8 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
 paint();
 
 // Each state also has a pattern: seen in print, and on the screen when asked for.
-const HATCHES = ["", "M0,8L8,0", "M0,0L8,8", "M0,4H8", "M4,0V8", "M0,8L8,0M0,0L8,8", "M4,0V8M0,4H8", "M4,3.9V4.1"];
+// Those of neighbours differ in more than their slant.
+const HATCHES = ["", "M0,8L8,0", "M4,3.9V4.1", "M0,4H8", "M0,8L8,0M0,0L8,8", "M4,0V8", "M4,0V8M0,4H8", "M0,0L8,8"];
 const defs = d3.select("body").append("svg").attr("width", 0).attr("height", 0).attr("aria-hidden", "true")
   .style("position", "absolute").append("defs");
 for (let m = 0; m < M; ++m) {
@@ -45,7 +46,7 @@ for (let m = 0; m < M; ++m) {
     .attr("width", 8).attr("height", 8);
   pattern.append("rect").attr("width", 8).attr("height", 8).style("fill", ink(m));
   pattern.append("path").attr("d", HATCHES[m % HATCHES.length]).style("stroke", "var(--hatch)")
-    .attr("stroke-width", m % HATCHES.length === 7 ? 4 : 1.8).attr("stroke-linecap", "round");
+    .attr("stroke-width", m % HATCHES.length === 2 ? 4 : 1.8).attr("stroke-linecap", "round");
 }
 document.getElementById("patterns").addEventListener("change", (event) => {
   document.documentElement.classList.toggle("patterns", event.target.checked);
