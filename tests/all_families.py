@@ -11,7 +11,6 @@ import numpy as np
 from scipy import stats as scipy_stats
 
 import reference
-from jumpmeans.arrays import power_of_two
 from jumpmeans.emissions import (
     FAMILIES,
     Bernoulli,
@@ -26,14 +25,15 @@ from jumpmeans.emissions import (
     MeanColumn,
     Poisson,
     Student,
+    power_of_two,
+    require_values,
 )
-from jumpmeans.emissions.column import require
 
 
 class Gamma(MeanColumn):
     """Positive readings whose spread is half of their mean: gamma of shape 4, d = 4 (x/μ - ln(x/μ) - 1).
 
-    A family written as a user would; it is in no registry, its class is given as `emission=`.
+    A family written as a user would, by public names; it is in no registry, its class is given as `emission=`.
     """
 
     name = "gamma"
@@ -43,7 +43,7 @@ class Gamma(MeanColumn):
     @classmethod
     def check(cls, panel, x):
         with np.errstate(invalid="ignore"):
-            require(panel, x, x > 1e-140, "readings of emission 'gamma' must be > 0", "drop such rows")
+            require_values(panel, x, x > 1e-140, "readings of emission 'gamma' must be > 0", "drop such rows")
 
     @staticmethod
     def divergence(x, mu):

@@ -23,6 +23,7 @@ from jumpmeans.emissions import (
     Student,
     as_record,
     find_families,
+    power_of_two,
 )
 from jumpmeans.emissions.gaussian import NORMAL_WEIGHT
 from jumpmeans.emissions.student import median_difference
@@ -766,6 +767,19 @@ def test_without_pseudo_counts(name):
     model = jm.JumpMeans(2, emission=name, n_init=1, pseudo_count=0).fit(panel_of([0, 0, 0, 0, 1, 1, 1, 1]))
     assert np.isfinite(model.objective_)
     assert np.all(np.diff(model.objective_history_) <= 1e-9 * np.abs(model.objective_history_[1:]) + 1e-12)
+
+
+@pytest.mark.parametrize("unit", [5e-324, 2.0**-1074, 1e-300, 0.3, 1.0, 8.0, np.nextafter(8.0, 0.0), 1e300])
+def test_a_unit_is_the_largest_power_of_two(unit):
+    """Caught: log2 of a number just below a power of two, which rounds up to it."""
+    found = power_of_two(unit)
+    assert found <= unit and unit / found < 2
+    assert math.frexp(found)[0] == 0.5
+
+
+@pytest.mark.parametrize("other", [0.0, -1.0, np.inf, np.nan])
+def test_a_unit_of_nothing_is_one(other):
+    assert power_of_two(other) == 1.0
 
 
 def test_a_mean_is_told_as_finely_as_its_spread_allows():

@@ -59,7 +59,7 @@ def test_backward_samples_equal_enumeration(rng):
     row_states, jumps, time, first = np.zeros(4 * S, np.int64), np.zeros((M, M)), np.zeros(M), np.zeros(M)
     dwells, states, starts, rows, where = sample_block(
         np.tile(tau, S), np.zeros(4 * S, np.int8), np.ones(4 * S, bool), np.arange(S + 1) * 4, np.full(S, 2.5),
-        np.tile(lik, (S, 1)), pi, np.ones(M), np.stack([[B], [B.T]]), 0.0,
+        np.tile(lik, (S, 1)), pi, np.ones(M), B.T[None].copy(), 0.0,
         np.arange(S + 1) * n, np.zeros(n * S, np.int32), np.tile(events, S), np.zeros(n * S, np.int32), rng,
         row_states, jumps, time, first,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import jumpmeans as jm
 from jumpmeans.comparators import EM
@@ -125,3 +126,24 @@ def test_pieces():
     np.testing.assert_array_equal(cut.start_times[:3], [panel.start_times[0], own[8], own[16]])
     np.testing.assert_array_equal(cut.end_times[:3], [own[7], own[15], panel.end_times[0]])
     assert pieces(panel, 20).lengths.tolist() == [20, 20]
+
+
+@pytest.mark.parametrize(
+    ("panel", "options"),
+    [
+        (panel_of(jm.emissions.Gaussian([0.0, 4.0, 8.0], 1.0), n=60), {"n_states": 3, "offsets": "sequence"}),
+        (panel_of(None, n=60), {"emission": "direct", "frailty": "sequence"}),
+    ],
+    ids=["offsets", "frailty"],
+)
+def test_people_of_large_panels_are_all_in_it(panel, options, monkeypatch):
+    """Planted: people of a sample, whose number is another."""
+    few = EM(**options, n_init=1, max_iter=4, engine=ONE)
+    with pytest.warns(ConvergenceWarning):
+        plain = few.fit(panel).log_likelihood_
+    monkeypatch.setattr(setup, "MANY_ROWS", 500)
+    monkeypatch.setattr(setup, "START_ROWS", 300)
+    with pytest.warns(ConvergenceWarning):
+        large = few.fit(panel)
+    assert len(large.offsets_ if "offsets" in options else large.frailties_) == panel.n_sequences
+    np.testing.assert_allclose(large.log_likelihood_, plain, rtol=0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from typing import Any
 
@@ -54,13 +55,23 @@ def weighted_median(x: Floats, weights: Floats) -> float:
 
 
 def power_of_two(x: float) -> float:
-    """Power of two near a positive number; 1 for anything else. Dividing by it is exact."""
-    return float(2.0 ** np.floor(np.log2(x))) if 0 < x < np.inf else 1.0
+    """Largest power of two up to a positive number; 1 for anything else. Dividing by it is exact.
+
+    Parameters
+    ----------
+    x : float
+
+    Returns
+    -------
+    unit : float
+        What the `unit` of a family may be made of, so that a change of unit changes no digit.
+    """
+    return math.ldexp(1.0, math.frexp(x)[1] - 1) if 0 < x < math.inf else 1.0
 
 
 def totals(groups: NDArray[np.integer[Any]], weights: Floats, n: int) -> Floats:
     """(n,) sum of the weights of each group."""
-    return np.bincount(groups, weights=weights, minlength=n).astype(np.float64)
+    return np.bincount(groups, weights=weights, minlength=n).astype(np.float64, copy=False)
 
 
 def pooled(x: Floats, units: Ints, shares: Floats, n: int) -> Floats:

@@ -15,7 +15,7 @@ from ..data.bins import bins_by_column
 from ..data.deriving import split_requests
 from ..data.panel import Panel
 from ..emissions import find_families
-from ..emissions.column import numeric_values
+from ..emissions.checks import numeric_values
 from ..emissions.symbols import encode_labels
 from ..errors import PanelError
 from ..estimators.read_out import METHODS, all_at_once, as_panel
@@ -23,7 +23,7 @@ from ..stored import ModelFields, stored
 from ..stored.kinds import require
 
 
-class Readings(NamedTuple):
+class Values(NamedTuple):
     """One column of a panel: values x (n,), NaN where missing, indices into `labels` if it holds labels."""
 
     x: Floats
@@ -101,14 +101,14 @@ class ByHand(ModelFields, BaseEstimator):  # type: ignore[misc]
         return wide.to_caller_order(values) if asked is None else values[asked]
 
     @abstractmethod
-    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+    def _fill(self, panel: Panel, d: int, column: Values) -> Floats:
         """(n,) prediction of every row, in panel order; NaN where the sequence has no value."""
 
     def _learn(self, panel: Panel) -> None:
         """Whatever else a method learns."""
         return
 
-    def _most_common(self, panel: Panel, d: int, column: Readings) -> float:
+    def _most_common(self, panel: Panel, d: int, column: Values) -> float:
         return most_common(column, row_weights(panel), None)
 
     def require_fitted(self) -> None:
@@ -142,14 +142,14 @@ class ByHand(ModelFields, BaseEstimator):  # type: ignore[misc]
             return [labels is not None for labels in panel.categories]
         return [family.is_symbolic for family in find_families(self.emission, panel.n_columns)]
 
-    def _read(self, panel: Panel, d: int, labels: AnyArray | None) -> Readings:
+    def _read(self, panel: Panel, d: int, labels: AnyArray | None) -> Values:
         if labels is None:
             auto = isinstance(self.emission, str) and self.emission == "auto"
             family = "auto" if auto else find_families(self.emission, panel.n_columns)[d].name
-            return Readings(numeric_values(panel, d, family, largest=np.inf), None)
-        return Readings(encode_labels(panel, d, labels), labels)
+            return Values(numeric_values(panel, d, family, largest=np.inf), None)
+        return Values(encode_labels(panel, d, labels), labels)
 
-    def _read_known(self, panel: Panel, d: int) -> Readings:
+    def _read_known(self, panel: Panel, d: int) -> Values:
         """A column of a panel that may hold labels which the fitted one did not."""
         known = self.labels_[d]
         if known is not None:
@@ -197,10 +197,10 @@ class MostCommon(ByHand):
         self.bins = bins
         self.emission = emission
 
-    def _most_common(self, panel: Panel, d: int, column: Readings) -> float:
+    def _most_common(self, panel: Panel, d: int, column: Values) -> float:
         return most_common(column, row_weights(panel), bins_by_column(self.bins, panel.columns)[d])
 
-    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+    def _fill(self, panel: Panel, d: int, column: Values) -> Floats:
         return np.full(panel.n_observations, np.nan)
 
 
@@ -229,7 +229,7 @@ class CarriedForward(ByHand):
     array([5., 5., 5., 7.])
     """
 
-    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+    def _fill(self, panel: Panel, d: int, column: Values) -> Floats:
         before, after = neighbours(panel, column.x)
         return take(column.x, np.where(before >= 0, before, after))
 
@@ -250,7 +250,7 @@ class Interpolation(ByHand):
     array([5., 5., 6., 8.])
     """
 
-    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+    def _fill(self, panel: Panel, d: int, column: Values) -> Floats:
         before, after = neighbours(panel, column.x)
         before, after = np.where(before >= 0, before, after), np.where(after >= 0, after, before)
         since, until = panel.times - panel.times[before], panel.times[after] - panel.times
@@ -271,7 +271,7 @@ def row_weights(panel: Panel) -> Floats:
     return np.repeat(panel.weights, panel.lengths)
 
 
-def most_common(column: Readings, weights: Floats, bins: Floats | None) -> float:
+def most_common(column: Values, weights: Floats, bins: Floats | None) -> float:
     """The most common label, or the median of the values in the most common bin (of all, without bins)."""
     present = np.isfinite(column.x)
     x, w = column.x[present], weights[present]

@@ -22,9 +22,11 @@ from ..estimators.jump_model import MOST_STATES
 from ..estimators.last_value import check_fitted
 from ..estimators.people import People
 from ..estimators.ratios import hazard_ratios, require_effects
-from ..estimators.read_out import Occupancy, ReadOut, all_at_once, as_data, hold
+from ..estimators.read_out import ReadOut, all_at_once, as_data, hold
+from ..estimators.summary import Occupancy
 from ..fit.advice import warn_of_looks
-from ..fit.ascent import Climb, Point, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
+from ..fit.ascent import Climb, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
+from ..fit.em_start import doubted, hidden_start
 from ..fit.frailty import climb_with_frailty
 from ..fit.information import observed_information
 from ..fit.levels import OFFSET_SD, OFFSETS, at_own_level, begin_levels, level_starts, refuse_scanned, units_of
@@ -40,7 +42,7 @@ from ..fit.setup import (
     typical_gap,
 )
 from ..fit.spreads import climb_without_spreads
-from ..fit.start import given_process, named_emission, start_emission, with_effects
+from ..fit.start import given_process, named_emission, with_effects
 from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.dependence import Laid, depend, lay_out
@@ -69,8 +71,6 @@ from ..stored import stored
 from .sureness import Sureness
 
 WHY = "the allowed moves"
-# Of what a sample says of the emission, so much is given to all states alike before other rows are looked at.
-DOUBT = 1e-3
 FRAILTY_VARIANCE = auto | Rule(
     f"a number from 0 to {MOST_VARIANCE:g}", lambda value: is_finite(value) and 0 <= value <= MOST_VARIANCE
 )
@@ -240,7 +240,7 @@ class EM(ReadOut):
                 f"offsets must be None with frailty={self.frailty!r}, got {self.offsets!r}; people may differ in level "
                 "or in rates."
             )
-        units = None if self.frailty is None else units_of(measured_panel(panel), self.frailty, "frailty")
+        units = None if self.frailty is None else units_of(panel, self.frailty, "frailty")
         measured = measured_panel(panel)
         if isinstance(panel, ScannedPanel):
             panel.refuse_dependence(self.structure)
@@ -250,7 +250,7 @@ class EM(ReadOut):
         effects = laid.effects
         task = self._task(laid, constraints, blank, measured, labels)._replace(shortest_gap=panel.shortest_gap)
         few = start_panel(panel, constraints) if given is None and self.offsets is None else panel
-        begun = begin_levels(measured, blank.encode(measured), blank, self.offsets, self.offset_sd)
+        begun = begin_levels(here, blank.encode(here), blank, self.offsets, self.offset_sd)
         levels = [own[0] for own in level_starts(begun)]
         run = None
         if given is not None:
@@ -265,7 +265,7 @@ class EM(ReadOut):
             # also tells of a row that nothing explains
             with suppress(NoPathError):
                 found = self._best_climb(sample, self._starts(few, blank, constraints, labels, effects)).end
-                loose = loosened(found, sample, blank.encode(seen.panel), seen.panel)
+                loose = doubted(found, sample, blank.encode(seen.panel), seen.panel)
                 run = self._best_climb(task, [(opened(loose, constraints, typical_gap(few)), None)])
             starts = [] if run else self._starts(here, blank, constraints, labels, effects)
         with explained(laid.panel, WHY):
@@ -449,25 +449,3 @@ class EM(ReadOut):
 
     def _row_states(self, panel: Panel) -> NDArray[np.int32]:
         return self._posterior(panel).argmax(axis=1).astype(np.int32)
-
-
-def hidden_start(
-    blank: Record, x: Floats, panel: Panel, init: str, rng: np.random.Generator, first: bool, in_order: bool
-) -> Record:
-    """First emission, with the spread of the values nearest to each state (of all values, if states hardly differ)."""
-    emission = start_emission(blank, x, panel, init, rng, first, in_order)
-    weights = np.repeat(panel.weights, panel.lengths)
-    if init == "noise":
-        stats = emission.soft_stats(x, np.repeat(weights[:, None] / emission.n_states, emission.n_states, axis=1))
-    else:
-        nearest = emission.cost(x, emission.auto_weights(x, panel)).argmin(axis=1)
-        stats = emission.stats(x, nearest, weights)
-    return emission.with_scales(stats).with_pseudo_count(0.0)
-
-
-def loosened(point: Point, task: Task, x: Floats, panel: Panel) -> Process:
-    """The process that a sample led to, with an emission that rules nothing out: EM cannot raise a zero."""
-    process = point.process
-    posterior = (1.0 - DOUBT) * task.sequences.smooth(process)[0] + DOUBT / len(process.rates)
-    stats = process.emission.soft_stats(x, posterior * np.repeat(panel.weights, panel.lengths)[:, None])
-    return replace(process, emission=process.emission.update(stats).with_scales(stats, 0.0, task.floors))

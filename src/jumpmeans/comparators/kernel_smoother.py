@@ -14,7 +14,7 @@ from ..fit.setup import typical_gap
 from ..kernels.kernel_means import kernel_means, leave_one_out
 from ..stored import stored
 from ..stored.kinds import require_floats
-from .by_hand import ByHand, Readings
+from .by_hand import ByHand, Values
 
 # Bandwidths tried, in typical gaps: 1/4 to 32 by factors of √2; beyond them the plain mean of the sequence.
 NARROWEST, N_BANDWIDTHS = 0.25, 15
@@ -87,13 +87,13 @@ class KernelSmoother(ByHand):
         widths = vars(self).get("bandwidths_")
         require_floats("bandwidths_", widths, (len(self.labels_),), least=0.0, finite=False)
 
-    def _fill(self, panel: Panel, d: int, column: Readings) -> Floats:
+    def _fill(self, panel: Panel, d: int, column: Values) -> Floats:
         votes = self._smooth(panel, d, column)
         if column.labels is None:
             return votes[:, 0]
         return np.where(np.isnan(votes[:, 0]), np.nan, votes.argmax(axis=1))
 
-    def _smooth(self, panel: Panel, d: int, column: Readings) -> Floats:
+    def _smooth(self, panel: Panel, d: int, column: Values) -> Floats:
         """(n, F) smoothed values, or the share of votes of each label; NaN where the sequence has no value."""
         values = features(column)
         # in a unit near the largest value, so that no sum overflows; powers of two are exact
@@ -128,7 +128,7 @@ class KernelSmoother(ByHand):
         return panel.to_caller_order(votes)
 
 
-def features(column: Readings) -> Floats:
+def features(column: Values) -> Floats:
     """(n, F) what is averaged: the value, or an indicator of each label; NaN where missing."""
     return column.x[:, None] if column.labels is None else one_hot(column.x, len(column.labels))
 

@@ -4,9 +4,11 @@ To add one, write a `Column` (or, for a Bregman divergence, a `MeanColumn`). Its
 once; listed in `record.FAMILIES`, its name too.
 """
 
+from ..arrays import power_of_two
 from .bregman import Bernoulli, Exponential, MeanColumn, Poisson
 from .categorical import Categorical
 from .centred import CentredColumn
+from .checks import require_values
 from .column import Column
 from .gaussian import Gaussian, Lognormal
 from .laplace import Laplace
@@ -45,6 +47,8 @@ __all__ = [
     "find_families",
     "find_family",
     "marks_states",
+    "power_of_two",
     "require_particles",
+    "require_values",
     "shows_states",
 ]

@@ -20,7 +20,8 @@ from scipy.special import gammaln, xlogy
 from ..arrays import Floats, power_of_two, totals
 from ..errors import PanelError
 from ..forms import EXPONENTIAL, MEAN, POISSON, Formula, rows, table_of
-from .column import Ints, numeric_values, per_state, require
+from .checks import numeric_values, per_state, require_values
+from .column import Ints
 from .entries import EntryColumn
 from .parts import Part, Take
 from .single import LARGEST
@@ -194,7 +195,7 @@ class Poisson(MeanColumn):
     def check(cls, panel: Panel, x: Floats) -> None:
         hint = "use emission='gaussian' for measurements that are not counts"
         with np.errstate(invalid="ignore"):
-            require(
+            require_values(
                 panel,
                 x,
                 (x >= 0) & (x == np.floor(x)),
@@ -250,9 +251,9 @@ class Exponential(MeanColumn):
     def check(cls, panel: Panel, x: Floats) -> None:
         with np.errstate(invalid="ignore"):
             hint = "drop or blank such rows, or use emission='gaussian'"
-            require(panel, x, x > 0, "readings of emission 'exponential' must be > 0", hint)
+            require_values(panel, x, x > 0, "readings of emission 'exponential' must be > 0", hint)
             rule = f"readings of emission 'exponential' must be at least {1 / LARGEST:g}"
-            require(panel, x, x >= 1 / LARGEST, rule, "rescale the column")
+            require_values(panel, x, x >= 1 / LARGEST, rule, "rescale the column")
 
     def unit_log_density(self, x: Floats) -> Floats:
         out = -x[:, None] / self.mu - np.log(self.mu / self.unit)
@@ -306,7 +307,7 @@ class Bernoulli(MeanColumn):
     @classmethod
     def check(cls, panel: Panel, x: Floats) -> None:
         hint = "code the column as 0 and 1, or use emission='categorical'"
-        require(panel, x, (x == 0) | (x == 1), "readings of emission 'bernoulli' must be 0 or 1", hint)
+        require_values(panel, x, (x == 0) | (x == 1), "readings of emission 'bernoulli' must be 0 or 1", hint)
 
     @classmethod
     def blank(cls, panel: Panel, d: int, n_states: int, labels: Sequence[Any], pseudo_count: float | None) -> Self:

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, power_of_two, weighted_median
-from .column import Ints, noise_scale, numeric_values, per_state, spreads
+from .checks import numeric_values, per_state, spreads
+from .column import Ints
 from .entries import EntryColumn
+from .noise import noise_scale
 from .single import Coder, any_number
 
 if TYPE_CHECKING:

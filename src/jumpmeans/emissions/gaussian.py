@@ -13,7 +13,9 @@ from ..arrays import Ints as Codes
 from ..forms import MEAN, QUADRATIC, Formula, rows
 from ..stored import stored
 from .bregman import MeanColumn, MeanStats
-from .column import SCALE_FLOOR, Ints, noise_scale, numeric_values, per_state, require, spreads
+from .checks import numeric_values, per_state, require_values, spreads
+from .column import SCALE_FLOOR, Ints
+from .noise import noise_scale
 from .parts import Part, Take
 from .priors import ParticlePrior
 from .single import Adder, Coder, Single, add_half_squares, add_normal, any_number, nothing_known
@@ -291,7 +293,7 @@ class Lognormal(Gaussian):
         x = numeric_values(panel, d, cls.name)
         with np.errstate(invalid="ignore", divide="ignore"):
             hint = "drop or blank such rows, or use emission='gaussian'"
-            require(panel, x, x > 0, "readings of emission 'lognormal' must be > 0", hint)
+            require_values(panel, x, x > 0, "readings of emission 'lognormal' must be > 0", hint)
             return np.log(x)
 
     def named(self, x: Floats) -> Floats:

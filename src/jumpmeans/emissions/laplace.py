@@ -8,7 +8,8 @@ import numpy as np
 
 from ..arrays import Floats, totals
 from .centred import AssignedValues, CentredColumn
-from .column import SCALE_FLOOR, Ints, per_state, spreads
+from .checks import per_state, spreads
+from .column import SCALE_FLOOR, Ints
 
 if TYPE_CHECKING:
     from ..data.panel import Panel

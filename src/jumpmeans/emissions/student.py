@@ -13,7 +13,8 @@ from scipy.stats import t as law_of_t
 
 from ..arrays import Floats, totals
 from .centred import AssignedValues, CentredColumn
-from .column import SCALE_FLOOR, Ints, per_state, spreads
+from .checks import per_state, spreads
+from .column import SCALE_FLOOR, Ints
 
 if TYPE_CHECKING:
     from ..data.panel import Panel

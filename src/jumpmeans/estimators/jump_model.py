@@ -30,7 +30,8 @@ from ..stored.kinds import require, require_types
 from .explained import explained
 from .last_value import check_fitted
 from .people import People
-from .read_out import Occupancy, ReadOut, all_at_once, own_rows, require_constant
+from .read_out import ReadOut, all_at_once, own_rows, require_constant
+from .summary import Occupancy
 
 weight = auto | price()
 # ζ goes with the square of the unit of its column.

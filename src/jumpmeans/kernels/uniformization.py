@@ -145,7 +145,7 @@ def compare_states(log_density, out):
 def filter_events(tau, seen, lik, pi, lam, steps, before, kind, n, alpha):
     """Forward pass: alpha[k] (OUT) is the law of the state after event k given all that lies before event k + 1.
 
-    lik : (L, M) likelihood of each row, up to a factor of its own; steps : (kinds, M, M); before, kind : as in
+    lik : (L, M) likelihood of each row, up to a factor of its own; steps : as in `sample_block`; before, kind : as in
     `add_rows`. Returns the row that cannot be explained, or -1.
     """
     L, M = lik.shape
@@ -155,14 +155,11 @@ def filter_events(tau, seen, lik, pi, lam, steps, before, kind, n, alpha):
             for s in range(M):
                 a[s] = pi[s]
         else:
-            last, step = alpha[k - 1], steps[kind[k]]
             for r in range(M):
-                a[r] = 0.0
-            for s in range(M):
-                x = last[s]
-                if x > 0.0:
-                    for r in range(M):
-                        a[r] += x * step[s, r]
+                total = 0.0
+                for s in range(M):
+                    total += alpha[k - 1, s] * steps[kind[k], r, s]
+                a[r] = total
             if kind[k] != SNAPSHOT and not _normalise(a):
                 return before[k]
         following = before[k + 1] if k + 1 < n else L
@@ -210,7 +207,7 @@ def sample_block(
     kinds : (n,) how each row was seen, a first row at the start of its window as a snapshot
     offsets : (S + 1,) rows of each sequence; ends : (S,) window lengths
     lik : (n, M) likelihood of the rows; pi, lam : (M,)
-    steps : (2, kinds, M, M) matrix of an event, by kind (of a snapshot: I + Q/Ω), and its transpose
+    steps : (kinds, M, M) matrix of an event, by kind (of a snapshot: I + Q/Ω), as [kind, state after, state before]
     rate : Ω, or 0 to use the given starts as the only events
     dwells : (S + 1,) dwells of each sequence in states, starts, rows: the current paths
     rng : numpy Generator
@@ -247,16 +244,15 @@ def sample_block(
             event, before, kind = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int8)
             chain, alpha = np.empty(room, np.int32), np.empty((room, M))
         n = add_rows(tau_i, kinds_i, free, n, event, before, kind)
-        died = filter_events(tau_i, seen[top:bottom], lik[top:bottom], pi, lam, steps[0], before, kind, n, alpha)
+        died = filter_events(tau_i, seen[top:bottom], lik[top:bottom], pi, lam, steps, before, kind, n, alpha)
         if died >= 0:
             where[0] = i
             where[1] = died
             break
         chain[n - 1] = pick(alpha[n - 1], M, rng.random())
         for k in range(n - 2, -1, -1):
-            into = steps[1, kind[k + 1], chain[k + 1]]
             for s in range(M):
-                weights[s] = alpha[k, s] * into[s]
+                weights[s] = alpha[k, s] * steps[kind[k + 1], chain[k + 1], s]
             chain[k] = pick(weights, M, rng.random())
         while total + n > new_states.shape[0]:
             new_states, new_starts, new_rows = grow(new_states), grow(new_starts), grow(new_rows)
@@ -271,7 +267,8 @@ def sample_block(
                     jumps[chain[k - 1], chain[k]] += 1.0
                     time[chain[k - 1]] += event[k] - new_starts[total - 1]
                 total += 1
-            row_states[top + before[k] : top + (before[k + 1] if k + 1 < n else L)] = chain[k]
+            for row in range(before[k], before[k + 1] if k + 1 < n else L):
+                row_states[top + row] = chain[k]
         time[chain[n - 1]] += ends[i] - new_starts[total - 1]
         new_dwells[i + 1] = total
     return new_dwells, new_states[:total].copy(), new_starts[:total].copy(), new_rows[:total].copy(), where

@@ -68,8 +68,8 @@ class Paths(NamedTuple):
 class Law(NamedTuple):
     """What the parameters say to all blocks: the process, Ω, and what events do to the state.
 
-    steps : (2, kinds, M, M) the matrix of an event by the kind of the row that it belongs to (none: I + Q/Ω), and its
-    transpose.
+    steps : (kinds, M, M) the matrix of an event by the kind of the row that it belongs to (none: I + Q/Ω), transposed:
+    [kind, state after, state before].
     """
 
     process: Process
@@ -82,11 +82,10 @@ class Law(NamedTuple):
         Q, rate = process.rate_matrix, UNIFORMIZATION * float(process.rates.max())
         stay = np.eye(len(Q))
         jump = np.where(stay > 0, 0.0, Q)
-        steps = np.empty((2, len(NAMES), *Q.shape))
-        steps[0, SNAPSHOT] = stay + (Q / rate if rate > 0 else 0.0)
-        for kind in range(1, len(NAMES)):
-            steps[0, kind] = jump if FORCES[kind] else stay + jump if PINS[kind] else stay
-        steps[1] = steps[0].transpose(0, 2, 1)
+        steps = np.repeat(stay[None], len(NAMES), axis=0)
+        steps[SNAPSHOT] += Q.T / rate if rate > 0 else 0.0
+        steps[PINS] += jump.T
+        steps[FORCES] = jump.T
         return cls(process, rate, steps)
 
 

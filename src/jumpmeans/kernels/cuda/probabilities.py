@@ -19,14 +19,17 @@ def make_carry(M):
     """
 
     @cuda.jit(device=True)
-    def multiply(v, A, out):
+    def advance(v, A, factor, other):
+        """Multiply a row vector by a matrix and a factor, in its place."""
         for r in range(M):
-            out[r] = 0.0
+            other[r] = 0.0
         for s in range(M):
             x = v[s]
             if x > 0.0:
                 for r in range(M):
-                    out[r] += x * A[s, r]
+                    other[r] += x * A[s, r]
+        for r in range(M):
+            v[r] = other[r] * factor
 
     @cuda.jit(device=True)
     def carry(v, t, rate, reach, B, table, side, term, other):
@@ -40,9 +43,7 @@ def make_carry(M):
         while digits > 0:
             d = digits & (RADIX - 1)
             if d > 0:
-                multiply(v, table[side, k, d - 1], other)
-                for s in range(M):
-                    v[s] = other[s]
+                advance(v, table[side, k, d - 1], 1.0, other)
             digits >>= 4
             k += 1
         if r > 0.0:
@@ -51,11 +52,9 @@ def make_carry(M):
                 term[s] = v[s] * factor
                 v[s] = term[s]
             for n in range(1, N_TERMS + M):
-                multiply(term, B[side], other)
-                f = r / n
+                advance(term, B[side], r / n, other)
                 settled = True
                 for s in range(M):
-                    term[s] = other[s] * f
                     v[s] += term[s]
                     if term[s] > NEGLIGIBLE * v[s]:
                         settled = False
