@@ -131,7 +131,10 @@ def test_pieces():
 @pytest.mark.parametrize(
     ("panel", "options"),
     [
-        (panel_of(jm.emissions.Gaussian([0.0, 4.0, 8.0], 1.0), n=60), {"n_states": 3, "offsets": "sequence"}),
+        (
+            panel_of(jm.emissions.Gaussian([0.0, 4.0, 8.0], 1.0), n=60, offsets=2.0),
+            {"n_states": 3, "offsets": "sequence"},
+        ),
         (panel_of(None, n=60), {"emission": "direct", "frailty": "sequence"}),
     ],
     ids=["offsets", "frailty"],
