@@ -162,7 +162,7 @@ for info in pkgutil.iter_modules(kernels.__path__):
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     counts = {tuple(line.split()[:2]): int(line.split()[2]) for line in out.splitlines()}
-    for needed in ("sweep_block", "smooth_block", "best_path", "place_jumps", "place_candidates", "carry"):
+    for needed in ("sweep_on", "smooth_block", "best_path", "place_jumps", "place_candidates", "carry"):
         assert any(name == needed for _, name in counts), needed
     assert {key: n for key, n in counts.items() if n > 1} == {}
 

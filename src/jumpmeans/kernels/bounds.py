@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..jit import JIT, LEAF
+from ..jit import LEAF
 from ..kinds import BARS, PINS, SNAPSHOT
 
 # Rows beyond which a sequence has no bounds.
@@ -38,7 +38,6 @@ class Bounds(NamedTuple):
     moves: Any
 
 
-@njit(**JIT)
 def make_bounds(n, M):
     """Room for n rows and M states; no gap is bounded."""
     rows = min(n, REACH) + 1
@@ -68,13 +67,13 @@ def are_alone(seen, rows, n):
     return True
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _is_loose(kinds, row):
     """Whether more than one jump may be in the gap before a row: the last one at the row itself."""
     return row < kinds.shape[0] and PINS[kinds[row]] and not BARS[kinds[row]]
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _two_least(values):
     """Where the least of some values is, it, and the least of the others."""
     who = 0
@@ -103,7 +102,7 @@ def find_cheapest(into, bounds):
                 leave[s] = min(leave[s], into[g, r, s])
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def look_ahead(cost, kinds, into, once, bounds):
     """Bounds (OUT) of what is ahead of each row; cost (L, M) and into (gaps, M, M) as in `decode.best_path`.
 
@@ -129,7 +128,7 @@ def look_ahead(cost, kinds, into, once, bounds):
             ahead[row, s] = v + cost[row, s]
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def look_behind(cost, kinds, into, once, bounds):
     """Bounds (OUT) of what is behind each row, as `look_ahead` has them."""
     L, M = cost.shape
@@ -180,7 +179,7 @@ def share_stretches(seen, kinds, bounds):
         first = last + 1
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def bound_gaps(into, n, once, limit, bounds):
     """Bounds (OUT) of the n gaps of a sequence; what is surely beyond the limit is not told to the last digit."""
     M = into.shape[1]
@@ -242,7 +241,7 @@ def find_moves(into, row, gap, limit, bounds, sources, targets):
     return n_sources, n_targets
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def likely_path(tau, kinds, into, bounds, states, starts, rows):
     """Dwells (OUT) that follow the bounds ahead, with jumps in the middle of gaps; returns their number, 0 for none."""
     L, M = tau.shape[0], bounds.ahead.shape[1]

@@ -5,6 +5,7 @@ TRANSITION has one at its very time, and so has an ENTRY. Gaps where a path that
 `least` (`bounds.bound_jumps`) get no fresh ones.
 """
 
+import numpy as np
 from numba import njit
 
 from ..jit import LEAF
@@ -16,7 +17,7 @@ SHARES = (0.001, 0.02, 0.08, 0.25, 0.5, 0.75, 0.92, 0.98, 1.0)
 SPREAD = len(SHARES)
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _append(cand_time, cand_row, n, lo, hi, time, row):
     """Add a candidate in (lo, hi] unless it is taken; a gap too narrow for a midpoint gets its end."""
     if time <= lo:
@@ -28,7 +29,7 @@ def _append(cand_time, cand_row, n, lo, hi, time, row):
     return n
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _pin(cand_time, cand_row, n, time, row):
     """Add the candidate at the time of a row itself, also where the row before it has the same time."""
     if n == 0 or cand_time[n - 1] < time or cand_row[n - 1] < row:
@@ -38,7 +39,7 @@ def _pin(cand_time, cand_row, n, time, row):
     return n
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def place_candidates(
     tau, seen, kinds, end, jump_time, jump_row, n_jumps, base, per_gap, beam, least, limit, cand_time, cand_row
 ):  # fmt: skip
@@ -57,7 +58,7 @@ def place_candidates(
         Number of candidates written to cand_time (OUT, increasing but for rows of one time) and cand_row (OUT).
     """
     L = tau.shape[0]
-    n = 0
+    n = np.int64(0)  # a plain 0 would be a type of its own, and what takes it compiled twice
     k = 0
     budget = 0
     for row in range(L + 1):
@@ -126,7 +127,7 @@ def place_candidates(
     return n
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def spread_candidates(tau, kinds, end, least, limit, cand_time, cand_row):
     """SPREAD candidates in each gap where `least` is up to `limit`, from its start to its end, for one jump a gap.
 
@@ -134,7 +135,7 @@ def spread_candidates(tau, kinds, end, least, limit, cand_time, cand_row):
 
     Returns their number; written to cand_time, cand_row (OUT).
     """
-    n = 0
+    n = np.int64(0)
     for row in range(tau.shape[0] + 1):
         lo = tau[row - 1] if row > 0 else 0.0
         hi = tau[row] if row < tau.shape[0] else end

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..jit import JIT, LEAF
+from ..jit import LEAF
 from ..kinds import FORCES
 from ..model.objective import complete_cost, running_cost
 from .bounds import find_moves
@@ -60,7 +60,6 @@ class Room(NamedTuple):
     found: Any
 
 
-@njit(**JIT)
 def make_room(n, M, queue):
     """Room for n candidates and M states."""
     return Room(
@@ -70,7 +69,6 @@ def make_room(n, M, queue):
     )  # fmt: skip
 
 
-@njit(**JIT)
 def widen(room):
     """The same room with queues twice as long."""
     M, queue = room.queues.shape[:2]
@@ -80,13 +78,13 @@ def widen(room):
     )  # fmt: skip
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _overtakes(at, past, lead):
     """When a start at a time, `past` after another one, costs less for good, by its lead in A."""
     return at + past / (np.exp(lead) - 1.0) if lead < SOON else at
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _dwell(q, head, count, first, C, s, now, lam, first_running):
     """Cost of the best dwell in s that ends now, by its clock, and its start; starts that were overtaken go (OUT)."""
     d = np.inf

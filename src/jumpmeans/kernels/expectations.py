@@ -47,7 +47,7 @@ LARGEST_B = 1e5
 LONGEST = 1e5
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _divided_difference(ek, el, dk, inverse, t):
     """(e^{λk t} - e^{λl t}) / (λk - λl) with dk = λk - λl; by its series where the two nearly agree."""
     z = dk * t
@@ -63,7 +63,7 @@ def _divided_difference(ek, el, dk, inverse, t):
     return el * t * series
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _real_divided_difference(ek, el, dk, inverse, t):
     """The same for two real eigenvalues."""
     z = dk * t
@@ -123,13 +123,13 @@ def add_by_eigen(a, b, t, weight, eigenvalues, V, inverse_V, differences, invers
                     S[k, l] += first * complex(y[l - 1], -y[l]) * quotient
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _copy(x, out):
     for s in range(x.shape[0]):
         out[s] = x[s]
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _add_product(x, y, out):
     for i in range(x.shape[0]):
         for j in range(y.shape[0]):

@@ -122,7 +122,7 @@ def _normalised(A):
     return A / np.cumsum(A, axis=1)[:, -1:]
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _multiply(v, A, out):
     M = v.shape[0]
     for r in range(M):
@@ -134,13 +134,13 @@ def _multiply(v, A, out):
                 out[r] += x * A[s, r]
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def largest_gap(n_digits):
     """The longest gap that so many digits hold, in units of 1/(4096 Λ)."""
     return np.nextafter(float(RADIX) ** n_digits, 0.0)
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def in_digits(z, n_digits):
     """Λt = z as the place of its lowest digit, the digits from there on, and what is left over below 1/4096."""
     x = min(z * FINE, largest_gap(n_digits))
@@ -188,13 +188,13 @@ def carry(v, t, rate, B, table, side, out, work):
                 break
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def is_barred(kind):
     """Whether the state holds over the gap before such a row."""
     return BARS[kind]
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def is_pinned(kind):
     """Whether such a row is where a jump must lie, or may."""
     return PINS[kind]
@@ -259,7 +259,7 @@ def look_back(v, t, kind, possible, lam, rate, B, table, out, work):
         carry(v, t, rate, B, table, 1, out, work)
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def absorb(a, log_density, out):
     """State probabilities a (M,) given the row itself, OUT; returns its log-likelihood, -inf if it cannot be."""
     M = a.shape[0]
@@ -303,7 +303,7 @@ def filter_sequence(tau, kinds, log_density, pi, lam, rate, B, table, filtered, 
     return total, -1
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def future_ratio(posterior, ahead, ratio):
     """Posterior over prediction of a row, (M,) OUT: what the future says of a state, up to a common factor.
 

@@ -23,7 +23,7 @@ WORK = 9
 GOOD_ENOUGH = 1e-9
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def between(left, right, l1, l2, run1, run2, x0):
     """Best point between `left` and `right` for dwells of rates l1 and l2 on either side of it."""
     w = right - left
@@ -309,7 +309,7 @@ def solve_jumps(states, starts, rows, n, end, L, lam, course, first_running, wor
     return residual
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def at_row(rows, k, n, kinds):
     """Whether jump k is at the very time of a row that pins it: the last of those before the row."""
     row = rows[k]

@@ -9,7 +9,7 @@ from ..jit import JIT
 FAR = 40.0
 
 
-@njit(inline="always", **JIT)
+@njit(forceinline=True, **JIT)
 def _gather(times, values, first, last, t, x):
     """Rows first:last that have a value, copied to t and x (OUT); returns their number."""
     n = 0
@@ -22,7 +22,7 @@ def _gather(times, values, first, last, t, x):
     return n
 
 
-@njit(inline="always", **JIT)
+@njit(forceinline=True, **JIT)
 def _apart(gap, near, unit, width):
     """½ (gap² - near²) / width²: 0 for the nearest value, infinite where squares are beyond floats."""
     if gap <= near:

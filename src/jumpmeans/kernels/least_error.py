@@ -122,7 +122,7 @@ def _future(kind, posterior, ahead, rate, B, word, work):
         land(word, kind, rate, B, 1, work)
 
 
-@njit(inline="always", **JIT)
+@njit(forceinline=True, **JIT)
 def _move(V, prices, may_stay, may_jump, U, source):
     """Least cost behind a point, U (M,) OUT, given V before it, and the state that it comes from, source (M,) OUT."""
     M = V.shape[0]

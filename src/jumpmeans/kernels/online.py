@@ -7,10 +7,12 @@ costs are convex, so of two starts the later one, once ahead, stays ahead: queri
 back, and each start is handled once. Where the dwell began is all that must be kept of a start.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from ..jit import JIT, LEAF
+from ..jit import LEAF
 from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
 from .bounds import REACH, find_cheapest, make_bounds
@@ -33,14 +35,14 @@ STATE, BEST, CHANGED, REFUSED, CODES = range(5)
 SINCE, MARGIN, PROBS = range(3)
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _complete_turn(at, base, lam, time, old):
     """When a start at `at` overtakes an older one, for dwells that end; inf if never (derivation, eq. 6)."""
     lead = old - base + lam * (at - time)
     return at + (at - time) / np.expm1(lead) if lead > 0.0 else np.inf
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _running_turn(at, base, lam, time, old):
     """When a start at `at` overtakes an older one, for dwells that run; inf if never, `at` if at once."""
     behind = base - old
@@ -63,7 +65,7 @@ def _running_turn(at, base, lam, time, old):
     return max(at, time + y / lam)
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _push(q, head, n, kind, at, base, lam):
     """Add a start to a queue q (K, 3) that has room for K; returns the number of starts, and whether one was lost."""
     mask = q.shape[0] - 1
@@ -91,7 +93,7 @@ def _push(q, head, n, kind, at, base, lam):
     return n + 1, lost
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _front(q, head, n, c):
     """Head and number of starts of a queue at time c: those overtaken are gone."""
     mask = q.shape[0] - 1
@@ -101,7 +103,7 @@ def _front(q, head, n, c):
     return head, n
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _candidates(lo, c, kind, jumps, at):
     """Where a jump may be in the gap (lo, c] before a row, at (jumps + 1,) OUT; those of `decode.place_candidates`.
 
@@ -123,7 +125,7 @@ def _candidates(lo, c, kind, jumps, at):
     return n
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _ended(queue, heads, counts, s, at, lam, C, first):
     """Cost of the best dwell in s that ends at `at`, and the head and number of starts that are left."""
     D = np.inf
@@ -136,7 +138,7 @@ def _ended(queue, heads, counts, s, at, lam, C, first):
     return D, h0, n
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def _can_explain(cost, lam, X, queue, heads, counts, C, first, at, n, forced, alive, grown):
     """Whether a state that the row allows can be reached by jumps at at[:n], the last one forced or not.
 
@@ -328,30 +330,13 @@ def update_rows(
     return slots.shape[0]
 
 
-@njit(**JIT)
-def decode_plainly(
-    tau, seen, kinds, offsets, ends, cost, lam, X, jumps, first_running, free_end, dwell_offsets, states, starts, rows
+@njit(**LEAF)
+def decode_on(
+    i, tau, seen, kinds, offsets, ends, cost, lam, into, jumps, first_running, free_end, dwell_offsets, states, starts,
+    rows, room, bounds, none, where,
 ):  # fmt: skip
-    """Best trajectories over evenly spread candidates, jump times as they are: what `update_rows` tells, offline.
-
-    Dwells (OUT), one sequence after the other: those of sequence i are dwell_offsets[i]:dwell_offsets[i + 1].
-
-    Returns
-    -------
-    where : (2,) int
-        Sequence without any path and the row where it died; -1 if all went well.
-    """
-    M = lam.shape[0]
-    into = np.ascontiguousarray(X.T).reshape(1, M, M)
-    where = np.full(2, -1, np.int64)
-    none_time, none_row = np.empty(0), np.empty(0, np.int32)
-    longest = 0
-    for i in range(ends.shape[0]):
-        longest = max(longest, offsets[i + 1] - offsets[i])
-    room = make_room((jumps + 1) * (longest + 1), M, QUEUE)
-    bounds = make_bounds(longest, M)
-    find_cheapest(into, bounds)
-    for i in range(ends.shape[0]):
+    """Decode sequences from i on as far as there is room; returns the next one, their number if one has no path."""
+    while i < ends.shape[0]:
         first, last = offsets[i], offsets[i + 1]
         task = Task(
             tau[first:last], seen[first:last], kinds[first:last], ends[i], cost[first:last], lam, into,
@@ -365,16 +350,46 @@ def decode_plainly(
                 task, np.bool_(True), is_plain(task), states[a:], starts[a:], rows[a:], np.int64(1), bounds
             )  # fmt: skip
         n = place_candidates(
-            task.tau, task.seen, task.kinds, task.end, none_time, none_row, np.int64(0), jumps, jumps, np.bool_(False),
+            task.tau, task.seen, task.kinds, task.end, none[0], none[1], np.int64(0), jumps, jumps, np.bool_(False),
             bounds.gaps, limit, room.cand_time, room.cand_row,
         )  # fmt: skip
         value = decode(task, np.bool_(False), n, room, bounds, limit)
-        while value == -np.inf:
-            room = widen(room)
-            value = decode(task, np.bool_(False), n, room, bounds, limit)
+        if value == -np.inf:
+            return i
         if value == np.inf:
             where[0] = i
             where[1] = room.found[2]
-            return where
+            return ends.shape[0]
         dwell_offsets[i + 1] = a + trace_back(room, states[a:], starts[a:], rows[a:])
+        i += 1
+    return i
+
+
+def decode_plainly(
+    tau, seen, kinds, offsets, ends, cost, lam, X, jumps, first_running, free_end, dwell_offsets, states, starts, rows
+) -> Any:  # fmt: skip
+    """Best trajectories over evenly spread candidates, jump times as they are: what `update_rows` tells, offline.
+
+    Dwells (OUT), one sequence after the other: those of sequence i are dwell_offsets[i]:dwell_offsets[i + 1].
+
+    Returns
+    -------
+    where : (2,) int
+        Sequence without any path and the row where it died; -1 if all went well.
+    """
+    M = len(lam)
+    into = np.ascontiguousarray(X.T).reshape(1, M, M)
+    longest = int(np.diff(offsets).max(initial=0))
+    room = make_room((jumps + 1) * (longest + 1), M, QUEUE)
+    bounds = make_bounds(longest, M)
+    find_cheapest(into, bounds)
+    where, none = np.full(2, -1, np.int64), (np.empty(0), np.empty(0, np.int32))
+    i = 0
+    while i < len(ends):
+        i = decode_on(
+            i, tau, seen, kinds, offsets, ends, cost, lam, into, jumps, first_running, free_end,
+            dwell_offsets, states, starts, rows, room, bounds, none, where,
+        )  # fmt: skip
+        if i < len(ends):
+            room = widen(room)
     return where

@@ -19,7 +19,7 @@ SHORT = 0.0625
 LEAST_TERMS = 10
 
 
-@njit(inline="always", **JIT)
+@njit(forceinline=True, **JIT)
 def _product(A, B, out):
     M = A.shape[0]
     for i in range(M):
@@ -176,7 +176,7 @@ def integrate_pairs(Q, groups, lengths, W, R):
         R[before] += J
 
 
-@njit(inline="always", **JIT)
+@njit(forceinline=True, **JIT)
 def _forward(v, P, out):
     M = v.shape[0]
     for j in range(M):
@@ -187,7 +187,7 @@ def _forward(v, P, out):
                 out[j] += v[i] * P[i, j]
 
 
-@njit(inline="always", **JIT)
+@njit(forceinline=True, **JIT)
 def _cross(v, g, t, pair, kind, lam, P, out):
     """State probabilities v at the end of a gap, OUT, before what happens at its row; log of what is left out."""
     if is_barred(kind):

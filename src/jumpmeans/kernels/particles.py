@@ -114,7 +114,7 @@ def give_birth(m, row, family, prior, rng):
     return m
 
 
-@njit(inline="always", **JIT)
+@njit(forceinline=True, **JIT)
 def pick_known(rows, left, row, M, u):
     """Known state that a mass u of a row falls on, -1 for the rest (never a part without mass)."""
     last = -1

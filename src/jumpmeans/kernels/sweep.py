@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..jit import JIT, LEAF
+from ..jit import LEAF
 from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
 from .bounds import (
@@ -34,8 +34,8 @@ from .stats import add_trajectory, label_rows
 SETTLED = 1e-12
 # Of a limit on bounds, what rounding may come to.
 SLACK = 1e-9
-# What a search returns instead of a number of dwells: there is no path, or a queue needs more room.
-NO_PATH, NO_ROOM = 0, -1
+# What a search returns instead of a number of dwells: there is no path, a queue needs more room, or they are at hand.
+NO_PATH, NO_ROOM, SAME = 0, -1, -2
 
 
 class Task(NamedTuple):
@@ -103,7 +103,7 @@ def known_cost(task, states, starts, rows, n):
     return trajectory_cost(task, states, starts, rows, n)
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def is_plain(task):
     """Whether all rows are snapshots that hold jumps."""
     plain = True
@@ -112,7 +112,7 @@ def is_plain(task):
     return plain
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def bound(task, once, plain, states, starts, rows, n, bounds):
     """Bounds (OUT) of a sequence, and the limit for paths that cost no more than the n dwells at hand (IN, OUT).
 
@@ -137,7 +137,7 @@ def bound(task, once, plain, states, starts, rows, n, bounds):
     return n, limit
 
 
-@njit(**LEAF)
+@njit(inline="always", **LEAF)
 def decode(task, one_a_gap, n_cand, room, bounds, limit):
     """Cost of the best path through the candidates, which is left in `room` (OUT); as `best_path` says."""
     set_candidates(task.course, room.cand_time, room.cand_row, n_cand, task.end)
@@ -147,7 +147,7 @@ def decode(task, one_a_gap, n_cand, room, bounds, limit):
     )  # fmt: skip
 
 
-@njit(inline="always", **LEAF)
+@njit(forceinline=True, **LEAF)
 def take_path(task, room, work, states, starts, rows):
     """The best path in `room` as dwells (OUT), with its jumps at their best places; returns their number."""
     n = trace_back(room, states, starts, rows)
@@ -156,55 +156,6 @@ def take_path(task, room, work, states, starts, rows):
         work, task.free_end,
     )  # fmt: skip
     return n
-
-
-@njit(**LEAF)
-def settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, bounds, limit, once, work):
-    """Alternate decoding and jump times, from the current dwells (IN, OUT, n of them), until the cost no longer falls.
-
-    limit : what paths that are looked for cost at most; infinite without bounds. once : as in `look_ahead`; only then
-    do bounds hold for single moves.
-    Returns the number of dwells, NO_PATH or NO_ROOM.
-    """
-    before = np.inf
-    bounded = task.tau.shape[0] <= REACH
-    for _ in range(rounds):
-        n_cand = place_candidates(
-            task.tau, task.seen, task.kinds, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
-            bounds.gaps, limit, room.cand_time, room.cand_row,
-        )  # fmt: skip
-        value = decode(task, np.bool_(False), n_cand, room, bounds, limit if once else np.inf)
-        if value == np.inf:
-            return NO_PATH
-        if value == -np.inf:
-            return NO_ROOM
-        if before - value <= SETTLED * (1.0 + abs(value)):
-            break
-        before = value
-        limit = min(limit, reach_of(value)) if bounded else limit
-        n = take_path(task, room, work, states, starts, rows)
-    return n
-
-
-@njit(inline="always", **LEAF)
-def one_a_gap(task, spread, limit, once, rounds, states, starts, rows, room, bounds, work):
-    """Dwells (OUT) with one jump a gap at most, from many places in each, up to the limit, or from its middle.
-
-    Returns their number, NO_PATH or NO_ROOM.
-    """
-    if not spread:
-        one = np.int64(1)  # a plain 1 would be a type of its own, and all compiled twice
-        states[0], starts[0], rows[0] = 0, 0.0, 0
-        return settle(
-            task, one, one, np.bool_(False), rounds, states, starts, rows, one, room, bounds, limit, once, work
-        )  # fmt: skip
-    n_cand = spread_candidates(
-        task.tau, task.kinds, task.end, bounds.gaps, limit, room.cand_time, room.cand_row
-    )  # fmt: skip
-    value = decode(task, np.bool_(True), n_cand, room, bounds, limit if once else np.inf)
-    if value == np.inf:
-        return NO_PATH
-    return NO_ROOM if value == -np.inf else take_path(task, room, work, states, starts, rows)
 
 
 @njit(**LEAF)
@@ -218,44 +169,94 @@ def is_same(states, rows, n, others, first, m):
     return True
 
 
-@njit(**LEAF)
+@njit(inline="always", **LEAF)
+def settle(task, base, per_gap, beam, rounds, spread, dwells, n, room, bounds, limit, once, scratch, best_n):
+    """Alternate decoding and jump times, from the n dwells (IN, OUT), until the cost no longer falls.
+
+    spread : begin instead with one jump a gap at most, from many places in each, and go on if that is not what the
+    best_n dwells in `scratch` are.
+    limit : what paths that are looked for cost at most; infinite without bounds. once : as in `look_ahead`; only then
+    do bounds hold for single moves.
+    Returns the number of dwells, NO_PATH, NO_ROOM or SAME.
+    """
+    states, starts, rows = dwells
+    before = np.inf
+    bounded = task.tau.shape[0] <= REACH
+    wide = spread
+    for _ in range(rounds + spread):
+        if wide:
+            n_cand = spread_candidates(
+                task.tau, task.kinds, task.end, bounds.gaps, limit, room.cand_time, room.cand_row
+            )  # fmt: skip
+        else:
+            n_cand = place_candidates(
+                task.tau, task.seen, task.kinds, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
+                bounds.gaps, limit, room.cand_time, room.cand_row,
+            )  # fmt: skip
+        value = decode(task, wide, n_cand, room, bounds, limit if once else np.inf)
+        if value == np.inf:
+            return NO_PATH
+        if value == -np.inf:
+            return NO_ROOM
+        if not wide:
+            if before - value <= SETTLED * (1.0 + abs(value)):
+                break
+            before = value
+            limit = min(limit, reach_of(value)) if bounded else limit
+        n = take_path(task, room, scratch.work, states, starts, rows)
+        if wide and is_same(scratch.states, scratch.rows, best_n, states, rows, n):
+            return SAME
+        wide = np.bool_(False)
+    return n
+
+
+# Where a search starts from: the dwells at hand; many places in each gap, for one jump; no jump and the paper's
+# candidates, which is also what more candidates and the beam must not fall behind, and, from there, those asked for.
+AT_HAND, SPREAD_OUT, MIDDLES, FROM_MIDDLES = 0, 1, 2, 3
+
+
+@njit(inline="always", **LEAF)
 def search_sequence(task, search, n, room, bounds, scratch):
     """Best dwells of one sequence, from the n that are in `scratch` (IN, OUT).
 
     Returns their number, NO_PATH or NO_ROOM.
     """
     base, per_gap, beam, rounds = search[0], search[1], search[2] == 1, search[4]
-    states, starts, rows, work = scratch.states, scratch.starts, scratch.rows, scratch.work
+    mine = scratch.states, scratch.starts, scratch.rows
+    others = scratch.other_states, scratch.other_starts, scratch.other_rows
     bounded = task.tau.shape[0] <= REACH
     limit, once = np.inf, np.bool_(False)
     if bounded:
         # a fresh candidate is alone in its gap
         plain = is_plain(task)
-        once = base == 1 and not beam and (per_gap == 1 or plain) and are_alone(task.seen, rows, n)
-        n, limit = bound(task, once, plain, states, starts, rows, n, bounds)
-    n = settle(task, base, per_gap, beam, rounds, states, starts, rows, n, room, bounds, limit, once, work)
-    if n <= 0 or rounds == 1:
-        return n
-    best = trajectory_cost(task, states, starts, rows, n)
-    # one a gap is also what more candidates and the beam must not fall behind
-    for start in range(2 if per_gap > 1 else 1):
-        others, at, first = scratch.other_states, scratch.other_starts, scratch.other_rows
-        limit = reach_of(best) if bounded else np.inf
-        m = one_a_gap(task, start == 0, limit, once, rounds, others, at, first, room, bounds, work)
-        if start == 0 and is_same(states, rows, n, others, first, m):
+        once = base == 1 and not beam and (per_gap == 1 or plain) and are_alone(task.seen, scratch.rows, n)
+        n, limit = bound(task, once, plain, scratch.states, scratch.starts, scratch.rows, n, bounds)
+    best = np.inf
+    m = n
+    for start in range(1 if rounds == 1 else FROM_MIDDLES + 1 if per_gap > 1 else SPREAD_OUT + 1):
+        middles = start == MIDDLES
+        if middles:
+            others[0][0], others[1][0], others[2][0] = 0, 0.0, 0
+            m = np.int64(1)
+        # all of it compiled once, whatever is searched
+        m = settle(
+            task, np.int64(1) if middles else base, np.int64(1) if middles else per_gap, beam and not middles, rounds,
+            start == SPREAD_OUT, mine if start == AT_HAND else others, m, room, bounds, limit, once, scratch, n,
+        )  # fmt: skip
+        if m == NO_ROOM or (start == AT_HAND and (m == NO_PATH or rounds == 1)):
+            return m
+        if middles and m == NO_PATH:
+            break
+        if m <= 0 or middles:
             continue
-        if m > 0:
-            m = settle(task, base, per_gap, beam, rounds, others, at, first, m, room, bounds, limit, once, work)
-        if m == NO_ROOM:
-            return NO_ROOM
-        if m == NO_PATH:
-            continue
-        value = trajectory_cost(task, others, at, first, m)
-        if value < best - SETTLED * (1.0 + abs(best)):
+        kept = mine if start == AT_HAND else others
+        value = trajectory_cost(task, kept[0], kept[1], kept[2], m)
+        if start == AT_HAND or value < best - SETTLED * (1.0 + abs(best)):
             best = value
             n = m
+            limit = reach_of(best) if bounded else np.inf
             for k in range(n):
-                states[k], starts[k], rows[k] = others[k], at[k], first[k]
+                mine[0][k], mine[1][k], mine[2][k] = kept[0][k], kept[1][k], kept[2][k]
     return n
 
 
@@ -313,13 +314,12 @@ def sweep_on(
     return i, at
 
 
-@njit(**JIT)
 def sweep_block(
     tau, seen, kinds, offsets, ends, weights, cost, lam, X, course, search,
     old_offsets, old_states, old_starts, old_rows,
     dwell_offsets, states, starts, rows,
     row_states, exits, time, log_time, jumps, run_state, run_time,
-):  # fmt: skip
+) -> Any:  # fmt: skip
     """Decode every sequence of a block and place its jumps.
 
     Parameters
@@ -345,27 +345,21 @@ def sweep_block(
         Sequence without any path and the row where it died; -1 if all went well.
     """
     per_gap, rounds = search[1], search[4]
-    S = ends.shape[0]
-    M = lam.shape[1]
-    gaps = 1
-    most = 1 + per_gap
-    for i in range(S):
-        own = offsets[i + 1] - offsets[i] + 1
-        gaps = max(gaps, own)
-        pinned = 0
-        for row in range(offsets[i], offsets[i + 1]):
-            pinned += kinds[row] != SNAPSHOT
-        most = max(most, 1 + per_gap * own + pinned)
+    S, M = len(ends), lam.shape[1]
+    own = np.diff(offsets) + 1
+    pinned = np.diff(np.append(0, np.cumsum(kinds != SNAPSHOT))[offsets])
+    gaps, most = int(own.max(initial=1)), 1 + per_gap + int((per_gap * (own - 1) + pinned).max(initial=0))
+    # made here and not by a kernel: what allocates counts references, and would be compiled with all that it calls
     room = make_room(max(most, SPREAD * gaps) if rounds > 1 else most, M, QUEUE)
     scratch = Scratch(
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32),
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32), np.empty((WORK, most)),
     )  # fmt: skip
     bounds = make_bounds(gaps, M)
-    into = X.transpose(0, 2, 1).copy()
+    into = np.ascontiguousarray(X.transpose(0, 2, 1))
     find_cheapest(into, bounds)
     where = np.full(2, -1, np.int64)
-    i, at = np.int64(0), np.int64(0)
+    i, at = 0, 0
     while i < S:
         i, at = sweep_on(
             i, at, tau, seen, kinds, offsets, ends, weights, cost, lam, into, course, search,

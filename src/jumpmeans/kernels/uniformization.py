@@ -26,7 +26,7 @@ def grow(a):
     return out
 
 
-@njit(inline="always", **JIT)
+@njit(forceinline=True, **JIT)
 def pick(weights, n, u):
     """Index drawn in proportion to the first n weights by a uniform u; never one of weight 0, -1 if all are."""
     total = 0.0
@@ -181,7 +181,7 @@ def filter_events(tau, seen, lik, pi, lam, steps, before, kind, n, alpha):
     return -1
 
 
-@njit(inline="always", **JIT)
+@njit(forceinline=True, **JIT)
 def _normalise(a):
     """Scale weights to sum to 1, in place; False if there are none."""
     norm = 0.0

@@ -21,7 +21,7 @@ from ..stored.kinds import require_floats
 from .exposure import Exposure
 
 
-@njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
+@njit(forceinline=True, **JIT)  # type: ignore[untyped-decorator]
 def complete_cost(z: float) -> float:
     """h(z): cost of a dwell of z mean dwell times, seen from start to end; 0 at its mean (derivation, eq. 2)."""
     if z <= 0.0:
@@ -29,7 +29,7 @@ def complete_cost(z: float) -> float:
     return z - np.log(z) - 1.0
 
 
-@njit(inline="always", **JIT)  # type: ignore[untyped-decorator]
+@njit(forceinline=True, **JIT)  # type: ignore[untyped-decorator]
 def running_cost(z: float) -> float:
     """g(z): a dwell still running is free until it outlasts its mean, then costs h (derivation, eq. 4)."""
     if z < 1.0:
