@@ -18,7 +18,6 @@ from sklearn.base import clone
 import jumpmeans as jm
 from jumpmeans import plots
 from jumpmeans.comparators import Interpolation, MostCommon
-from jumpmeans.errors import StructureWarning
 
 
 def describe(process: jm.Process, unit: str, value: str | None = None) -> None:
@@ -49,7 +48,7 @@ def score(panel: jm.Panel, model: jm.JumpMeans, fraction: float, bins: Any, spli
     for split in range(splits):
         masked, truth = jm.hold_out(panel, fraction, random_state=split)
         with warnings.catch_warnings():  # what is held out may hide the few moves out of a state
-            warnings.simplefilter("ignore", StructureWarning)
+            warnings.simplefilter("ignore", jm.StructureWarning)
             fitted = clone(model).fit(masked)
         guesses = [
             MostCommon(bins=bins, emission=kind).fit(masked).predict_value(masked),
