@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from .data.panel import Panel
     from .data.trajectories import Trajectories
     from .engines.scanned import scan_panel
-    from .errors import InfeasibleError, MissingExtraError, ModelFileError, PanelError, TooLargeError
+    from .errors import (
+        InfeasibleError,
+        MissingExtraError,
+        ModelFileError,
+        PanelError,
+        RiseWarning,
+        StructureWarning,
+        TooLargeError,
+    )
     from .estimators import InfiniteJumpMeans, JumpMeans
     from .evaluation import (
         alarm_rates,
@@ -43,7 +51,9 @@ _HOMES = {
     "Panel": "data.panel",
     "PanelError": "errors",
     "Process": "model.process",
+    "RiseWarning": "errors",
     "Structure": "model.structure",
+    "StructureWarning": "errors",
     "TooLargeError": "errors",
     "Trajectories": "data.trajectories",
     "alarm_rates": "evaluation",
@@ -79,7 +89,9 @@ __all__ = [
     "Panel",
     "PanelError",
     "Process",
+    "RiseWarning",
     "Structure",
+    "StructureWarning",
     "TooLargeError",
     "Trajectories",
     "alarm_rates",
