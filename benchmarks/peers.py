@@ -392,6 +392,20 @@ def markdown(found: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"{found['processor']}; {told}."])
 
 
+def short(found: dict[str, Any]) -> str:
+    """A line for each task: our seconds, and how many times as long the others took."""
+    lines = ["| one core each | jumpmeans | others, times as long |", "|---|---|---|"]
+    for task in found["tasks"].values():
+        own = ours_of(task["by"])
+        others = [
+            f"{name.removeprefix('jumpmeans, ')} {row['seconds'] / own:.2g}" if "seconds" in row else f"{name} failed"
+            for name, row in task["by"].items()
+            if name != "jumpmeans"
+        ]
+        lines.append(f"| {task['what']} | {own:.2g} s | {', '.join(others)} |")
+    return "\n".join(lines)
+
+
 def draw(found: dict[str, Any], path: Path) -> None:
     """The same as a picture: bars of seconds on a logarithmic axis, ours in colour."""
     import matplotlib
@@ -422,10 +436,11 @@ def draw(found: dict[str, Any], path: Path) -> None:
 
 
 def write(found: dict[str, Any]) -> None:
-    """Put the table into the page on speed, and the picture beside it."""
-    page = ROOT / "docs" / "speed.md"
-    before, rest = page.read_text().split(START)
-    page.write_text(before + START + markdown(found) + END + rest.split(END)[1])
+    """Put the table into the page on speed, the short one into README, and the picture beside them."""
+    for name, words in (("docs/speed.md", markdown(found)), ("README.md", short(found))):
+        page = ROOT / name
+        before, rest = page.read_text().split(START)
+        page.write_text(before + START + words + END + rest.split(END)[1])
     draw(found, ROOT / "docs" / "images" / "peers.png")
 
 

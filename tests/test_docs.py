@@ -66,6 +66,25 @@ def test_what_a_million_rows_cost_is_what_was_measured():
     assert results["rows"] == 1_000_000 and results["report_mb"] <= 3 and results["help"]["cpu_seconds"] < 0.3
 
 
+def test_times_beside_the_peers_are_those_measured():
+    """JUMP-means is the quicker one beside EM, whatever else is written."""
+    results = json.loads((ROOT / "benchmarks/results/peers.json").read_text())
+    peers = runpy.run_path(str(ROOT / "benchmarks/peers.py"))
+    assert block((ROOT / "docs/speed.md").read_text(), "peers table") == peers["markdown"](results)
+    assert block((ROOT / "README.md").read_text(), "peers table") == peers["short"](results)
+    fit = results["tasks"]["fit"]["by"]
+    assert fit["jumpmeans"]["seconds"] <= fit["jumpmeans, EM"]["seconds"]
+
+
+def test_growth_is_what_was_measured():
+    results = json.loads((ROOT / "benchmarks/results/growth.json").read_text())
+    growth = runpy.run_path(str(ROOT / "benchmarks/growth.py"))
+    page = (ROOT / "docs/speed.md").read_text()
+    for name, words in (("growth table", "markdown"), ("limits", "bounds"), ("cost model", "costs")):
+        assert block(page, name) == growth[words](results)
+    assert all(p["seconds"]["fit"] <= p["seconds"]["em"] for p in results["points"]["states"])
+
+
 def test_the_first_time_is_what_was_measured():
     results = json.loads((ROOT / "benchmarks/results/cold.json").read_text())
     said = runpy.run_path(str(ROOT / "benchmarks/cold.py"))["markdown"](results)
