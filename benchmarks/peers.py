@@ -385,11 +385,16 @@ def markdown(found: dict[str, Any]) -> str:
         own = ours_of(task["by"])
         for name, row in task["by"].items():
             if "seconds" in row:
-                lines.append(f"| {name} | {row['seconds']:.3g} | {row['seconds'] / own:.3g} |")
+                lines.append(f"| {name} | {row['seconds']:.3g} | {in_figures(row['seconds'] / own)} |")
             else:
                 lines.append(f"| {name} | failed | |")
     told = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     return "\n".join([*lines, "", f"{found['processor']}; {told}."])
+
+
+def in_figures(x: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{x:,.0f}" if x >= 10 else f"{x:.2g}"
 
 
 def short(found: dict[str, Any]) -> str:
@@ -398,7 +403,9 @@ def short(found: dict[str, Any]) -> str:
     for task in found["tasks"].values():
         own = ours_of(task["by"])
         others = [
-            f"{name.removeprefix('jumpmeans, ')} {row['seconds'] / own:.2g}" if "seconds" in row else f"{name} failed"
+            f"{name.removeprefix('jumpmeans, ')} {in_figures(row['seconds'] / own)}"
+            if "seconds" in row
+            else f"{name} failed"
             for name, row in task["by"].items()
             if name != "jumpmeans"
         ]
