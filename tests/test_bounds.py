@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.bounds import find_cheapest, make_bounds
+from jumpmeans.kernels.bounds import make_bounds
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
 from jumpmeans.kernels.sweep import Task, bound, decode, is_plain, reach_of
 from test_decode import (
@@ -39,8 +39,7 @@ def task_of(p, tau, seen=None):
 
 def find_bounds(p, task, once):
     """All bounds of a problem, and the limit that they were worked out for."""
-    bounds = make_bounds(*p.cost.shape)
-    find_cheapest(task.into, bounds)
+    bounds = make_bounds(len(p.cost), task.into)
     room = len(p.cost) + 1
     dwells = np.zeros(room, np.int32), np.zeros(room), np.zeros(room, np.int32)
     _, limit = bound(task, once, is_plain(task), *dwells, 1, bounds)
@@ -76,7 +75,7 @@ def test_moves_that_cannot_pay_change_nothing(one_a_gap):
         p = sequence(rng, L=int(rng.integers(2, 12)))
         task = task_of(p, p.tau, p.seen)
         times, rows = candidates(rng, p.tau, p.end, 4 if one_a_gap else 1)
-        free = solve_within(task, times, rows, one_a_gap, make_bounds(1, len(p.lam)), math.inf)
+        free = solve_within(task, times, rows, one_a_gap, make_bounds(1, task.into), math.inf)
         if free[1] is None:
             continue
         bounds, known = find_bounds(p, task, True)

@@ -88,7 +88,7 @@ def solve(rng, p):
     room = make_room(n + 1, M, QUEUE)
     room.cand_time[:n], room.cand_row[:n] = p.cand_time, p.cand_row
     task = task_of(rng, p)
-    while (value := decode(task, False, n, room, make_bounds(1, M), math.inf)) == -math.inf:
+    while (value := decode(task, False, n, room, make_bounds(1, task.into), math.inf)) == -math.inf:
         room = widen(room)
     if value == math.inf:
         return value, None

@@ -40,7 +40,7 @@ def solve(problem, one_a_gap=False):
     task = Task(
         blank, blank > 0, plain, problem.end, problem.cost, problem.lam, into, None, problem.first_running, False
     )  # fmt: skip
-    while (value := decode(task, one_a_gap, n, room, make_bounds(1, M), math.inf)) == -math.inf:
+    while (value := decode(task, one_a_gap, n, room, make_bounds(1, task.into), math.inf)) == -math.inf:
         room = widen(room)
     if value == math.inf:
         return value, room.found[2]

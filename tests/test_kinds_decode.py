@@ -90,7 +90,7 @@ def solve(p, cand_time, cand_row, one_a_gap=False):
     room.cand_time[:n], room.cand_row[:n] = cand_time, cand_row
     into = np.ascontiguousarray(p.X.T)[None]
     task = Task(p.tau, p.holds, p.kinds, p.end, p.cost, p.lam, into, None, p.first_running, False)
-    while (value := decode(task, one_a_gap, n, room, make_bounds(1, M), math.inf)) == -math.inf:
+    while (value := decode(task, one_a_gap, n, room, make_bounds(1, task.into), math.inf)) == -math.inf:
         room = widen(room)
     if value == math.inf:
         return value, int(room.found[2])

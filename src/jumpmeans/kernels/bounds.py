@@ -38,12 +38,13 @@ class Bounds(NamedTuple):
     moves: Any
 
 
-def make_bounds(n, M):
-    """Room for n rows and M states; no gap is bounded."""
-    rows = min(n, REACH) + 1
+def make_bounds(n, into):
+    """Room for n rows under these costs of jumps (gaps, M, M), as in `decode.best_path`; no gap is bounded."""
+    rows, M = min(n, REACH) + 1, into.shape[1]
+    moves = np.stack([into.min(axis=(0, 2)), into.min(axis=(0, 1))])
     return Bounds(
         np.full(n + 1, -np.inf), np.empty((rows, 2), np.int64), np.empty(rows), np.empty((rows, M)),
-        np.empty((rows, M)), np.empty((2, M)),
+        np.empty((rows, M)), moves,
     )  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def _two_least(values):
 
 @njit(**LEAF)
 def find_cheapest(into, bounds):
-    """The cheapest jump into each state, and out of it (OUT); into (gaps, M, M) as in `decode.best_path`."""
+    """The cheapest jump into each state, and out of it (OUT), of a sequence that has costs of its own."""
     enter, leave = bounds.moves[0], bounds.moves[1]
     enter[:] = np.inf
     leave[:] = np.inf

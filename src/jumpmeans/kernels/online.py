@@ -15,7 +15,7 @@ from numba import njit
 from ..jit import LEAF
 from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
-from .bounds import REACH, find_cheapest, make_bounds
+from .bounds import REACH, make_bounds
 from .candidates import place_candidates
 from .decode import FOLD, QUEUE, make_room, trace_back, widen
 from .forward_backward import absorb, arrive, is_barred, is_pinned
@@ -381,8 +381,7 @@ def decode_plainly(
     into = np.ascontiguousarray(X.T).reshape(1, M, M)
     longest = int(np.diff(offsets).max(initial=0))
     room = make_room((jumps + 1) * (longest + 1), M, QUEUE)
-    bounds = make_bounds(longest, M)
-    find_cheapest(into, bounds)
+    bounds = make_bounds(longest, into)
     where, none = np.full(2, -1, np.int64), (np.empty(0), np.empty(0, np.int32))
     i = 0
     while i < len(ends):

@@ -355,9 +355,8 @@ def sweep_block(
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32),
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32), np.empty((WORK, most)),
     )  # fmt: skip
-    bounds = make_bounds(gaps, M)
     into = np.ascontiguousarray(X.transpose(0, 2, 1))
-    find_cheapest(into, bounds)
+    bounds = make_bounds(gaps, into)
     where = np.full(2, -1, np.int64)
     i, at = 0, 0
     while i < S:
