@@ -265,7 +265,7 @@ def measure(rows: int, name: str) -> dict[str, Any]:
     show("log-likelihood", timed(lambda: sequences.log_likelihood(PROCESS), 2))
     show("expected statistics", timed(lambda: sequences.expect(PROCESS), 2))
     seconds[f"posteriors of 1/{SHARE} of the rows, which stay there"] = posteriors(rows // SHARE, real)
-    process = em_steps(sequences, PROCESS, model().constraints, 1, 0.01)
+    process, _ = em_steps(sequences, PROCESS, model().constraints, 1, 0.01)
     print(f"  after an EM step: rates {process.rates.round(5)}", flush=True)
     free, whole = cuda.current_context().get_memory_info()
     return {"seconds": seconds, "bytes on the device at the end": whole - free}

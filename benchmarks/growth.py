@@ -58,7 +58,11 @@ def process_of(M: int) -> jm.Process:
 def arrays_of(M: int, length: int, rows: int) -> tuple[Any, Any, Any]:
     """Times, readings and ids of a panel, as a user has them."""
     drawn = max(min(rows, DRAWN) // length, 1)
-    panel, _ = jm.simulate(process_of(M), drawn, length, random_state=1)
+    panel, _ = jm.simulate(process_of(M), drawn, min(length, DRAWN), random_state=1)
+    if length > DRAWN:  # one sequence of these rows, again and again
+        again, lasts = length // DRAWN, panel.times[-1] + 1.0
+        times = (panel.times + lasts * np.arange(again)[:, None]).ravel()
+        return times, np.tile(panel.values[:, 0], again), np.zeros(again * DRAWN, np.int64)
     copies = max(rows // (drawn * length), 1)
     ids = np.repeat(np.arange(copies * drawn), length)
     return np.tile(panel.times, copies), np.tile(panel.values[:, 0], copies), ids

@@ -21,6 +21,8 @@ MAX_NEWTON = 60
 WORK = 9
 # A chain left with a larger residual goes to the slower method.
 GOOD_ENOUGH = 1e-9
+# Of the end of a window, what rounding takes off the length of a dwell.
+ROUNDING = 4e-16
 
 
 @njit(forceinline=True, **LEAF)
@@ -68,8 +70,11 @@ def solve_chain(n, grad, curve, diag, step):
 
 
 @njit(**LEAF)
-def gradient(k, states, rows, n, lam, course, last_rate, slope, curve):
-    """Derivative of the chain by jump k, and its size relative to that of its own terms."""
+def gradient(k, states, rows, n, end, lam, course, last_rate, slope, curve):
+    """Derivative of the chain by jump k, and its size, beyond what rounding of times makes, relative to its terms.
+
+    In a window of 10^7 times a short dwell, no float is near enough to where the derivative is 0.
+    """
     before, after = pace_before(course, rows[k], states[k - 1]), pace_before(course, rows[k], states[k])
     g = before * slope[k - 1] - after * slope[k]
     scale = (
@@ -78,7 +83,8 @@ def gradient(k, states, rows, n, lam, course, last_rate, slope, curve):
         + before * sqrt(curve[k - 1])
         + after * sqrt(curve[k])
     )
-    return g, abs(g) / scale
+    noise = ROUNDING * end * (before * before * curve[k - 1] + after * after * curve[k])
+    return g, max(abs(g) - noise, 0.0) / scale
 
 
 @njit(**LEAF)
@@ -148,7 +154,7 @@ def newton(states, starts, rows, n, end, L, lam, course, first_running, work, la
             curve[k] = 0.0 if free else 1.0 / (t * t)
         residual = 0.0
         for k in range(1, n):
-            grad[k], size = gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
+            grad[k], size = gradient(k, states, rows, n, end, lam, course, last_rate, slope, curve)
             g = grad[k]
             pinned = low[k] >= high[k] or (starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)
             diag[k] = -1.0 if pinned else curvature(k, states, rows, course, curve)
@@ -218,7 +224,7 @@ def work_through(states, starts, rows, n, end, L, lam, course, first_running, wo
         inside = 0.0
         residual = 0.0
         for k in range(1, n):
-            grad[k], size = gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
+            grad[k], size = gradient(k, states, rows, n, end, lam, course, last_rate, slope, curve)
             g = grad[k]
             if held[k] == 0.0:
                 inside = max(inside, size)
