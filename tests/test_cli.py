@@ -563,6 +563,14 @@ def test_compare(run):
     assert told["rows"][0]["error"] <= told["rows"][-1]["error"] and told["verdict"]
 
 
+def test_compare_says_that_it_leaves_covariates_out(run):
+    Path("v.csv").write_text(
+        "id,time,value,sex\n" + "".join(f"{i},{t},{t % 2},{'mf'[i % 2]}\n" for i in range(8) for t in range(6))
+    )
+    code, _, err = run("compare", "v.csv", "--covariate", "sex", "--folds", "1", "--jobs", "1")
+    assert code == 0 and "--covariate sex is left out" in " ".join(err.split()), err
+
+
 def test_decode_and_forecast(run, tmp_path):
     source = DATA / "icu_bp_p12_69x32.csv"
     model = jm.JumpMeans(3, n_init=1, refine=2).fit(jm.datasets.load_icu_pressure())

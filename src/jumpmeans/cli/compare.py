@@ -39,6 +39,9 @@ def compare(
     if picture is not None:
         check_free([Path(picture)], force)
     panel, columns = read_table(file, take_asked(options), say)
+    if panel.covariates is not None:
+        named = ", ".join(panel.covariates.names)
+        say.warn(f"rates of what is compared depend on nothing: --covariate {named} is left out; fit has its effects.")
     n_states = _number_of_states(states)
     families, guessed = choose_families(panel, emission, n_states)
     for guess in guessed:
