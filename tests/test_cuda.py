@@ -26,7 +26,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def device(tmp_path_factory):
     path = tmp_path_factory.mktemp("cuda") / "answers"
     env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
-    subprocess.run([sys.executable, cuda_cases.__file__, str(path)], check=True, env=env)
+    for _ in range(4):
+        done = subprocess.run(
+            [sys.executable, cuda_cases.__file__, str(path)], env=env, stderr=subprocess.PIPE, text=True
+        )
+        # the simulator's threads swap what `cuda` means while others run: now and then one finds the wrong one
+        if "module 'numba.cuda' has no attribute" not in done.stderr:
+            break
+    assert done.returncode == 0, done.stderr
     return pickle.loads(path.read_bytes())
 
 

@@ -21,8 +21,9 @@ MAX_NEWTON = 60
 WORK = 9
 # A chain left with a larger residual goes to the slower method.
 GOOD_ENOUGH = 1e-9
-# Of the end of a window, what rounding takes off the length of a dwell.
-ROUNDING = 4e-16
+# Jumps that the slower method looks at in all: chains of millions late in long windows, whose times floats cannot hold
+# any better, would take it hours.
+MOST_LOOKS = 20_000_000
 
 
 @njit(forceinline=True, **LEAF)
@@ -70,11 +71,8 @@ def solve_chain(n, grad, curve, diag, step):
 
 
 @njit(**LEAF)
-def gradient(k, states, rows, n, end, lam, course, last_rate, slope, curve):
-    """Derivative of the chain by jump k, and its size, beyond what rounding of times makes, relative to its terms.
-
-    In a window of 10^7 times a short dwell, no float is near enough to where the derivative is 0.
-    """
+def gradient(k, states, rows, n, lam, course, last_rate, slope, curve):
+    """Derivative of the chain by jump k, and its size relative to that of its own terms."""
     before, after = pace_before(course, rows[k], states[k - 1]), pace_before(course, rows[k], states[k])
     g = before * slope[k - 1] - after * slope[k]
     scale = (
@@ -83,8 +81,7 @@ def gradient(k, states, rows, n, end, lam, course, last_rate, slope, curve):
         + before * sqrt(curve[k - 1])
         + after * sqrt(curve[k])
     )
-    noise = ROUNDING * end * (before * before * curve[k - 1] + after * after * curve[k])
-    return g, max(abs(g) - noise, 0.0) / scale
+    return g, abs(g) / scale
 
 
 @njit(**LEAF)
@@ -154,7 +151,7 @@ def newton(states, starts, rows, n, end, L, lam, course, first_running, work, la
             curve[k] = 0.0 if free else 1.0 / (t * t)
         residual = 0.0
         for k in range(1, n):
-            grad[k], size = gradient(k, states, rows, n, end, lam, course, last_rate, slope, curve)
+            grad[k], size = gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
             g = grad[k]
             pinned = low[k] >= high[k] or (starts[k] <= low[k] and g > 0.0) or (starts[k] >= high[k] and g < 0.0)
             diag[k] = -1.0 if pinned else curvature(k, states, rows, course, curve)
@@ -214,7 +211,7 @@ def work_through(states, starts, rows, n, end, L, lam, course, first_running, wo
         held[k] = 1.0 if starts[k] <= low[k] or starts[k] >= high[k] else 0.0
     residual = np.inf
     stuck = False
-    for _ in range(min(MAX_NEWTON + 10 * n, 3000)):
+    for _ in range(max(min(MAX_NEWTON + 10 * n, 3000, MOST_LOOKS // n), 2)):
         for k in range(n):
             t = dwell_hours(course, states, starts, rows, k, n, end, L)
             rate = last_rate if k == K else lam[states[k]]
@@ -224,7 +221,7 @@ def work_through(states, starts, rows, n, end, L, lam, course, first_running, wo
         inside = 0.0
         residual = 0.0
         for k in range(1, n):
-            grad[k], size = gradient(k, states, rows, n, end, lam, course, last_rate, slope, curve)
+            grad[k], size = gradient(k, states, rows, n, lam, course, last_rate, slope, curve)
             g = grad[k]
             if held[k] == 0.0:
                 inside = max(inside, size)
