@@ -104,15 +104,25 @@ def find_cheapest(into, bounds):
 
 
 @njit(forceinline=True, **LEAF)
-def look_ahead(cost, kinds, into, once, bounds):
+def look_ahead(cost, kinds, into, once, plain, bounds):
     """Bounds (OUT) of what is ahead of each row; cost (L, M) and into (gaps, M, M) as in `decode.best_path`.
 
     once : the paths that are bounded jump once in each gap, and in a stretch as often as it has gaps.
+    plain : whether all rows are snapshots that hold jumps.
     """
     L, M = cost.shape
     ahead, leave = bounds.ahead, bounds.moves[1]
     many = M >= MANY
     ahead[L, :] = 0.0
+    if once and plain and not many:  # the same as below without a question, as for nearly all rows
+        for row in range(L - 1, -1, -1):
+            gap = min(row, into.shape[0] - 1)
+            for s in range(M):
+                v = ahead[row + 1, s]
+                for r in range(M):
+                    v = min(v, into[gap, r, s] + ahead[row + 1, r])
+                ahead[row, s] = v + cost[row, s]
+        return
     for row in range(L - 1, -1, -1):
         gap = min(row, into.shape[0] - 1)
         loose = not once or _is_loose(kinds, row + 1)
@@ -130,12 +140,21 @@ def look_ahead(cost, kinds, into, once, bounds):
 
 
 @njit(forceinline=True, **LEAF)
-def look_behind(cost, kinds, into, once, bounds):
+def look_behind(cost, kinds, into, once, plain, bounds):
     """Bounds (OUT) of what is behind each row, as `look_ahead` has them."""
     L, M = cost.shape
     behind, enter = bounds.behind, bounds.moves[0]
     many = M >= MANY
     behind[0, :] = 0.0
+    if once and plain and not many:
+        for row in range(L):
+            gap = min(max(row - 1, 0), into.shape[0] - 1)
+            for r in range(M):
+                v = behind[row, r]
+                for s in range(M):
+                    v = min(v, behind[row, s] + into[gap, r, s])
+                behind[row + 1, r] = v + cost[row, r]
+        return
     for row in range(L):
         gap = min(max(row - 1, 0), into.shape[0] - 1)
         loose = not once or _is_loose(kinds, row)
@@ -240,6 +259,32 @@ def find_moves(into, row, gap, limit, bounds, sources, targets):
             sources[n_sources] = s
             n_sources += 1
     return n_sources, n_targets
+
+
+@njit(forceinline=True, **LEAF)
+def is_only(tau, end, states, rows, n, limit, bounds):
+    """Whether all paths up to the limit move as n dwells do, in the same gaps; of rows that hold jumps, one a gap."""
+    ahead, behind = bounds.ahead, bounds.behind
+    n_rows = tau.shape[0]
+    k = 1
+    for row in range(n_rows + 1):
+        if k == n or rows[k] != row:
+            if bounds.gaps[row] <= limit:
+                # no jump can be in a gap that lasts no time
+                lo = tau[row - 1] if row > 0 else 0.0
+                if lo < (tau[row] if row < n_rows else end):
+                    return False
+            continue
+        k += 1
+        if bounds.others[row] <= limit:
+            return False
+        for s in range(ahead.shape[1]):  # on paths that stay
+            if behind[row, s] + ahead[row, s] <= limit:
+                return False
+    for s in range(ahead.shape[1]):
+        if n == 1 and s != states[0] and behind[n_rows, s] <= limit:
+            return False
+    return True
 
 
 @njit(forceinline=True, **LEAF)

@@ -15,7 +15,7 @@ from numba import njit
 from ..jit import LEAF
 from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
-from .bounds import REACH, make_bounds
+from .bounds import REACH, is_only, make_bounds
 from .candidates import place_candidates
 from .decode import FOLD, QUEUE, make_room, trace_back, widen
 from .forward_backward import absorb, arrive, is_barred, is_pinned
@@ -346,9 +346,12 @@ def decode_on(
         limit = np.inf
         if jumps == 1 and last - first <= REACH:
             states[a], starts[a], rows[a] = 0, 0.0, 0
-            _, limit = bound(
-                task, np.bool_(True), is_plain(task), states[a:], starts[a:], rows[a:], np.int64(1), bounds
-            )  # fmt: skip
+            plain = is_plain(task)
+            n, limit = bound(task, np.bool_(True), plain, states[a:], starts[a:], rows[a:], np.int64(1), bounds)
+            if plain and is_only(task.tau, task.end, states[a:], rows[a:], n, limit, bounds):
+                i += 1
+                dwell_offsets[i] = a + n
+                continue
         n = place_candidates(
             task.tau, task.seen, task.kinds, task.end, none[0], none[1], np.int64(0), jumps, jumps, np.bool_(False),
             bounds.gaps, limit, room.cand_time, room.cand_row,

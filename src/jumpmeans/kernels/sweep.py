@@ -19,6 +19,7 @@ from .bounds import (
     are_alone,
     bound_gaps,
     find_cheapest,
+    is_only,
     likely_path,
     look_ahead,
     look_behind,
@@ -119,7 +120,7 @@ def bound(task, once, plain, states, starts, rows, n, bounds):
     Dwells that are none but the first are replaced by a likely path, whose jumps are where candidates are in any case.
     once : as in `look_ahead`; plain : as `is_plain` says. Returns the number of dwells, and the limit.
     """
-    look_ahead(task.cost, task.kinds, task.into, once, bounds)
+    look_ahead(task.cost, task.kinds, task.into, once, plain, bounds)
     value = np.inf
     if n == 1 and once:
         n = likely_path(task.tau, task.kinds, task.into, bounds, states, starts, rows)
@@ -130,7 +131,7 @@ def bound(task, once, plain, states, starts, rows, n, bounds):
     if value == np.inf:
         value = known_cost(task, states, starts, rows, n)
     limit = reach_of(value)
-    look_behind(task.cost, task.kinds, task.into, once, bounds)
+    look_behind(task.cost, task.kinds, task.into, once, plain, bounds)
     if once and not plain:
         share_stretches(task.seen, task.kinds, bounds)
     bound_gaps(task.into, task.tau.shape[0] + 1, once, limit, bounds)
@@ -147,15 +148,13 @@ def decode(task, one_a_gap, n_cand, room, bounds, limit):
     )  # fmt: skip
 
 
-@njit(forceinline=True, **LEAF)
-def take_path(task, room, work, states, starts, rows):
-    """The best path in `room` as dwells (OUT), with its jumps at their best places; returns their number."""
-    n = trace_back(room, states, starts, rows)
+@njit(**LEAF)
+def place(task, work, states, starts, rows, n):
+    """Put the jumps of n dwells (IN, OUT) at their best places."""
     place_jumps(
         states, starts, rows, n, task.tau, task.seen, task.kinds, task.end, task.lam, task.course, task.first_running,
         work, task.free_end,
     )  # fmt: skip
-    return n
 
 
 @njit(**LEAF)
@@ -203,11 +202,25 @@ def settle(task, base, per_gap, beam, rounds, spread, dwells, n, room, bounds, l
                 break
             before = value
             limit = min(limit, reach_of(value)) if bounded else limit
-        n = take_path(task, room, scratch.work, states, starts, rows)
+        n = trace_back(room, states, starts, rows)
+        place(task, scratch.work, states, starts, rows, n)
         if wide and is_same(scratch.states, scratch.rows, best_n, states, rows, n):
             return SAME
         wide = np.bool_(False)
     return n
+
+
+@njit(forceinline=True, **LEAF)
+def settle_only(task, rounds, n, scratch):
+    """Jump times of the n dwells in `scratch` (IN, OUT) as `settle` would leave them, if no path moves otherwise."""
+    value = np.inf if rounds == 1 else trajectory_cost(task, scratch.states, scratch.starts, scratch.rows, n)
+    for i in range(rounds):
+        place(task, scratch.work, scratch.states, scratch.starts, scratch.rows, n)
+        if i + 1 < rounds:
+            before = value
+            value = trajectory_cost(task, scratch.states, scratch.starts, scratch.rows, n)
+            if before - value <= SETTLED * (1.0 + abs(value)):
+                break
 
 
 # Where a search starts from: the dwells at hand; many places in each gap, for one jump; no jump and the paper's
@@ -231,6 +244,9 @@ def search_sequence(task, search, n, room, bounds, scratch):
         plain = is_plain(task)
         once = base == 1 and not beam and (per_gap == 1 or plain) and are_alone(task.seen, scratch.rows, n)
         n, limit = bound(task, once, plain, scratch.states, scratch.starts, scratch.rows, n, bounds)
+        if once and plain and is_only(task.tau, task.end, scratch.states, scratch.rows, n, limit, bounds):
+            settle_only(task, rounds, n, scratch)
+            return n
     best = np.inf
     m = n
     for start in range(1 if rounds == 1 else FROM_MIDDLES + 1 if per_gap > 1 else SPREAD_OUT + 1):
@@ -346,17 +362,20 @@ def sweep_block(
     """
     per_gap, rounds = search[1], search[4]
     S, M = len(ends), lam.shape[1]
-    own = np.diff(offsets) + 1
-    pinned = np.diff(np.append(0, np.cumsum(kinds != SNAPSHOT))[offsets])
-    gaps, most = int(own.max(initial=1)), 1 + per_gap + int((per_gap * (own - 1) + pinned).max(initial=0))
+    own = np.diff(offsets)
+    longest = int(own.max(initial=0))
+    most = 1 + per_gap * (longest + 1)
+    if kinds.any():  # not all of them snapshots
+        pinned = np.diff(np.append(0, np.cumsum(kinds != SNAPSHOT))[offsets])
+        most = 1 + per_gap + int((per_gap * own + pinned).max(initial=0))
     # made here and not by a kernel: what allocates counts references, and would be compiled with all that it calls
-    room = make_room(max(most, SPREAD * gaps) if rounds > 1 else most, M, QUEUE)
+    room = make_room(max(most, SPREAD * (longest + 1)) if rounds > 1 else most, M, QUEUE)
     scratch = Scratch(
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32),
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32), np.empty((WORK, most)),
     )  # fmt: skip
     into = np.ascontiguousarray(X.transpose(0, 2, 1))
-    bounds = make_bounds(gaps, into)
+    bounds = make_bounds(longest + 1, into)
     where = np.full(2, -1, np.int64)
     i, at = 0, 0
     while i < S:
