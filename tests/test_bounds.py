@@ -42,7 +42,7 @@ def find_bounds(p, task, once):
     bounds = make_bounds(len(p.cost), task.into)
     room = len(p.cost) + 1
     dwells = np.zeros(room, np.int32), np.zeros(room), np.zeros(room, np.int32)
-    _, limit = bound(task, once, is_plain(task), *dwells, 1, bounds)
+    _, limit = bound(task, once, is_plain(task), *dwells, 1, bounds, math.inf)
     return bounds, limit
 
 

@@ -14,7 +14,7 @@ from numba import njit
 from ..jit import LEAF
 from ..kinds import BARS, PINS, SNAPSHOT
 
-# Rows beyond which a sequence has no bounds.
+# Rows beyond which a sequence has no bounds in a sweep.
 REACH = 1000
 # From so many states on it pays to ask first whether the likeliest of them is left for any other.
 MANY = 8
@@ -38,9 +38,9 @@ class Bounds(NamedTuple):
     moves: Any
 
 
-def make_bounds(n, into):
-    """Room for n rows under these costs of jumps (gaps, M, M), as in `decode.best_path`; no gap is bounded."""
-    rows, M = min(n, REACH) + 1, into.shape[1]
+def make_bounds(n, into, most=REACH):
+    """Room for n rows, or `most`, under these costs of jumps (gaps, M, M), as in `decode.best_path`; no gap is bounded."""
+    rows, M = min(n, most) + 1, into.shape[1]
     moves = np.stack([into.min(axis=(0, 2)), into.min(axis=(0, 1))])
     return Bounds(
         np.full(n + 1, -np.inf), np.empty((rows, 2), np.int64), np.empty(rows), np.empty((rows, M)),
@@ -259,6 +259,12 @@ def find_moves(into, row, gap, limit, bounds, sources, targets):
             sources[n_sources] = s
             n_sources += 1
     return n_sources, n_targets
+
+
+@njit(forceinline=True, **LEAF)
+def least_ahead(bounds):
+    """Bound of all paths."""
+    return _two_least(bounds.ahead[0])[1]
 
 
 @njit(forceinline=True, **LEAF)

@@ -20,6 +20,7 @@ from .bounds import (
     bound_gaps,
     find_cheapest,
     is_only,
+    least_ahead,
     likely_path,
     look_ahead,
     look_behind,
@@ -35,6 +36,10 @@ from .stats import add_trajectory, label_rows
 SETTLED = 1e-12
 # Of a limit on bounds, what rounding may come to.
 SLACK = 1e-9
+# Dwells that cost so much leave most gaps within their bounds: these are not worth their time.
+WORTH = 12.0
+# How much more than the best path, dwells apart, one may cost that jumps in a gap where many places are tried.
+NEAR = 6.0
 # What a search returns instead of a number of dwells: there is no path, a queue needs more room, or they are at hand.
 NO_PATH, NO_ROOM, SAME = 0, -1, -2
 
@@ -114,11 +119,12 @@ def is_plain(task):
 
 
 @njit(forceinline=True, **LEAF)
-def bound(task, once, plain, states, starts, rows, n, bounds):
+def bound(task, once, plain, states, starts, rows, n, bounds, most=WORTH):
     """Bounds (OUT) of a sequence, and the limit for paths that cost no more than the n dwells at hand (IN, OUT).
 
     Dwells that are none but the first are replaced by a likely path, whose jumps are where candidates are in any case.
-    once : as in `look_ahead`; plain : as `is_plain` says. Returns the number of dwells, and the limit.
+    once : as in `look_ahead`; plain : as `is_plain` says. Returns the number of dwells, and the limit; an infinite one,
+    and no bounds, where it is further than `most` from what the best path would cost without its dwells.
     """
     look_ahead(task.cost, task.kinds, task.into, once, plain, bounds)
     value = np.inf
@@ -131,6 +137,8 @@ def bound(task, once, plain, states, starts, rows, n, bounds):
     if value == np.inf:
         value = known_cost(task, states, starts, rows, n)
     limit = reach_of(value)
+    if limit - least_ahead(bounds) > most:
+        return n, np.inf
     look_behind(task.cost, task.kinds, task.into, once, plain, bounds)
     if once and not plain:
         share_stretches(task.seen, task.kinds, bounds)
@@ -169,30 +177,30 @@ def is_same(states, rows, n, others, first, m):
 
 
 @njit(inline="always", **LEAF)
-def settle(task, base, per_gap, beam, rounds, spread, dwells, n, room, bounds, limit, once, scratch, best_n):
+def settle(task, base, per_gap, beam, rounds, spread, dwells, n, room, bounds, limit, near, once, scratch, best_n):
     """Alternate decoding and jump times, from the n dwells (IN, OUT), until the cost no longer falls.
 
     spread : begin instead with one jump a gap at most, from many places in each, and go on if that is not what the
     best_n dwells in `scratch` are.
-    limit : what paths that are looked for cost at most; infinite without bounds. once : as in `look_ahead`; only then
-    do bounds hold for single moves.
+    limit : what paths that are looked for cost at most, and `near` those from many places; infinite without bounds.
+    once : as in `look_ahead`; only then do bounds hold for single moves.
     Returns the number of dwells, NO_PATH, NO_ROOM or SAME.
     """
     states, starts, rows = dwells
     before = np.inf
-    bounded = task.tau.shape[0] <= REACH
+    bounded = limit < np.inf
     wide = spread
     for _ in range(rounds + spread):
         if wide:
             n_cand = spread_candidates(
-                task.tau, task.kinds, task.end, bounds.gaps, limit, room.cand_time, room.cand_row
+                task.tau, task.kinds, task.end, bounds.gaps, near, room.cand_time, room.cand_row
             )  # fmt: skip
         else:
             n_cand = place_candidates(
                 task.tau, task.seen, task.kinds, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
                 bounds.gaps, limit, room.cand_time, room.cand_row,
             )  # fmt: skip
-        value = decode(task, wide, n_cand, room, bounds, limit if once else np.inf)
+        value = decode(task, wide, n_cand, room, bounds, (near if wide else limit) if once else np.inf)
         if value == np.inf:
             return NO_PATH
         if value == -np.inf:
@@ -237,16 +245,18 @@ def search_sequence(task, search, n, room, bounds, scratch):
     base, per_gap, beam, rounds = search[0], search[1], search[2] == 1, search[4]
     mine = scratch.states, scratch.starts, scratch.rows
     others = scratch.other_states, scratch.other_starts, scratch.other_rows
-    bounded = task.tau.shape[0] <= REACH
-    limit, once = np.inf, np.bool_(False)
-    if bounded:
+    limit, near, once = np.inf, np.inf, np.bool_(False)
+    if rounds > 1 or task.tau.shape[0] <= REACH:
         # a fresh candidate is alone in its gap
         plain = is_plain(task)
         once = base == 1 and not beam and (per_gap == 1 or plain) and are_alone(task.seen, scratch.rows, n)
-        n, limit = bound(task, once, plain, scratch.states, scratch.starts, scratch.rows, n, bounds)
+        n, limit = bound(
+            task, once, plain, scratch.states, scratch.starts, scratch.rows, n, bounds, WORTH if rounds == 1 else np.inf
+        )  # fmt: skip
         if once and plain and is_only(task.tau, task.end, scratch.states, scratch.rows, n, limit, bounds):
             settle_only(task, rounds, n, scratch)
             return n
+        near = min(limit, least_ahead(bounds) + NEAR)
     best = np.inf
     m = n
     for start in range(1 if rounds == 1 else FROM_MIDDLES + 1 if per_gap > 1 else SPREAD_OUT + 1):
@@ -257,7 +267,8 @@ def search_sequence(task, search, n, room, bounds, scratch):
         # all of it compiled once, whatever is searched
         m = settle(
             task, np.int64(1) if middles else base, np.int64(1) if middles else per_gap, beam and not middles, rounds,
-            start == SPREAD_OUT, mine if start == AT_HAND else others, m, room, bounds, limit, once, scratch, n,
+            start == SPREAD_OUT, mine if start == AT_HAND else others, m, room, bounds, limit, near, once, scratch,
+            n,
         )  # fmt: skip
         if m == NO_ROOM or (start == AT_HAND and (m == NO_PATH or rounds == 1)):
             return m
@@ -270,7 +281,8 @@ def search_sequence(task, search, n, room, bounds, scratch):
         if start == AT_HAND or value < best - SETTLED * (1.0 + abs(best)):
             best = value
             n = m
-            limit = reach_of(best) if bounded else np.inf
+            limit = min(limit, reach_of(best)) if limit < np.inf else np.inf
+            near = min(near, reach_of(best))
             for k in range(n):
                 mine[0][k], mine[1][k], mine[2][k] = kept[0][k], kept[1][k], kept[2][k]
     return n
@@ -375,7 +387,7 @@ def sweep_block(
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32), np.empty((WORK, most)),
     )  # fmt: skip
     into = np.ascontiguousarray(X.transpose(0, 2, 1))
-    bounds = make_bounds(longest + 1, into)
+    bounds = make_bounds(longest + 1, into, longest + 1 if rounds > 1 else REACH)
     where = np.full(2, -1, np.int64)
     i, at = 0, 0
     while i < S:
