@@ -1,5 +1,6 @@
 """Where a jump can pay: no path that jumps in a gap costs less than its bound; what is left out changes nothing."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.bounds import make_bounds
+from jumpmeans.kernels.bounds import is_only, make_bounds
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
 from jumpmeans.kernels.sweep import Task, bound, decode, is_plain, reach_of
 from test_decode import (
@@ -86,6 +87,46 @@ def test_moves_that_cannot_pay_change_nothing(one_a_gap):
         M = len(p.lam)
         fewer += np.count_nonzero(bounds.others[: len(p.tau) + 1] > limit) > 0 and M > 2
     assert fewer > 100
+
+
+def ways_within(task, limit):
+    """How many ways to move, one a gap that lasts, cost their rows and jumps no more than a limit: all are tried."""
+    L, M = task.cost.shape
+    lasts = np.diff(np.concatenate([[0.0], task.tau, [task.end]])) > 0
+    found = 0
+    for way in itertools.product(range(M), repeat=L + 2):  # before the first gap, then behind each
+        moves = [k for k in range(L + 1) if way[k] != way[k + 1]]
+        if all(lasts[k] for k in moves):
+            rows = sum(task.cost[k, way[k + 1]] for k in range(L))
+            found += rows + sum(task.into[0, way[k + 1], way[k]] for k in moves) <= limit
+    return found
+
+
+def test_one_way_is_left():
+    """Where it is said that no path within the limit moves otherwise, none does. Planted: no word of other moves, of
+    staying, of another state all along."""
+    rng = np.random.default_rng(3)
+    only = jumps = 0
+    for _ in range(400):
+        L, M = int(rng.integers(1, 4)), int(rng.integers(2, 4))
+        tau = np.cumsum(rng.uniform(0.5, 1.5, L)) - (0.5 if rng.random() < 0.5 else 0.0)
+        tau -= tau[0] if rng.random() < 0.5 else 0.0
+        X = rng.uniform(0.1, 6.0, (M, M))
+        np.fill_diagonal(X, math.inf)
+        end = tau[-1] + (0.7 if rng.random() < 0.5 or tau[-1] == 0.0 else 0.0)
+        none = np.empty(0), np.empty(0, np.int64)
+        p = Problem(rng.exponential(6.0, (L, M)), end, rng.uniform(0.3, 3.0, M), X, True, *none)
+        task = task_of(p, tau)
+        bounds = make_bounds(L, task.into)
+        dwells = np.zeros(L + 2, np.int32), np.zeros(L + 2), np.zeros(L + 2, np.int32)
+        n, limit = bound(task, True, True, *dwells, 1, bounds, math.inf)
+        if not is_only(tau, end, dwells[0], dwells[2], n, limit, bounds):
+            continue
+        assert ways_within(task, limit) == 1
+        only += 1
+        jumps += n > 1
+    assert only > 60
+    assert jumps > 20
 
 
 @pytest.mark.parametrize("kind", KINDS)

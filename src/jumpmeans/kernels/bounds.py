@@ -2,8 +2,8 @@
 
 A dwell costs nothing at best. So observations and jumps, forward to a gap and backward to it, bound what a trajectory
 costs that jumps there, wherever its jumps are. Beyond what a trajectory at hand costs, the decoder needs no candidates
-in the gap, and in the others only the moves that can pay: over those that are left it finds the same. Dwells that are
-left out add up, so that bounds say little of long sequences.
+in the gap, and in the others only the moves that can pay: over those that are left it finds the same. Where one way to
+move is left, it is the best. Dwells that are left out add up, so that bounds say little of long sequences.
 """
 
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
 
 
 def make_bounds(n, into, most=REACH):
-    """Room for n rows, or `most`, under these costs of jumps (gaps, M, M), as in `decode.best_path`; no gap is bounded."""
+    """Room for n rows, if no more than `most`; into : (gaps, M, M) as in `decode.best_path`. No gap is bounded."""
     rows, M = min(n, most) + 1, into.shape[1]
     moves = np.stack([into.min(axis=(0, 2)), into.min(axis=(0, 1))])
     return Bounds(

@@ -19,7 +19,7 @@ from .bounds import REACH, is_only, make_bounds
 from .candidates import place_candidates
 from .decode import FOLD, QUEUE, make_room, trace_back, widen
 from .forward_backward import absorb, arrive, is_barred, is_pinned
-from .sweep import Task, bound, decode, is_plain
+from .sweep import WORTH, Task, bound, decode, is_plain
 
 # Fields of a start in a queue: when it began, its cost less what its state has run up since, when its turn comes.
 TIME, BASE, TURN = 0, 1, 2
@@ -347,7 +347,9 @@ def decode_on(
         if jumps == 1 and last - first <= REACH:
             states[a], starts[a], rows[a] = 0, 0.0, 0
             plain = is_plain(task)
-            n, limit = bound(task, np.bool_(True), plain, states[a:], starts[a:], rows[a:], np.int64(1), bounds)
+            n, limit = bound(
+                task, np.bool_(True), plain, states[a:], starts[a:], rows[a:], np.int64(1), bounds, WORTH
+            )  # fmt: skip
             if plain and is_only(task.tau, task.end, states[a:], rows[a:], n, limit, bounds):
                 i += 1
                 dwell_offsets[i] = a + n

@@ -119,7 +119,7 @@ def is_plain(task):
 
 
 @njit(forceinline=True, **LEAF)
-def bound(task, once, plain, states, starts, rows, n, bounds, most=WORTH):
+def bound(task, once, plain, states, starts, rows, n, bounds, most):
     """Bounds (OUT) of a sequence, and the limit for paths that cost no more than the n dwells at hand (IN, OUT).
 
     Dwells that are none but the first are replaced by a likely path, whose jumps are where candidates are in any case.
