@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,18 +84,18 @@ class Block:
     paces: Floats | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            part = getattr(self, field.name)
+        for name in _field_names():
+            part = getattr(self, name)
             if isinstance(part, np.ndarray) and (part.flags.writeable or not part.flags.c_contiguous):
                 part = np.ascontiguousarray(part).view()
                 part.flags.writeable = False
-                object.__setattr__(self, field.name, part)
+                object.__setattr__(self, name, part)
 
     def __reduce__(self) -> tuple[Any, ...]:  # unpickled arrays are read-only again
-        return Block, tuple(getattr(self, field.name) for field in fields(self))
+        return Block, tuple(getattr(self, name) for name in _field_names())
 
     def __sizeof__(self) -> int:  # what a worker of a cluster plans its memory by
-        parts = (getattr(self, field.name) for field in fields(self))
+        parts = (getattr(self, name) for name in _field_names())
         return object.__sizeof__(self) + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
     @classmethod
@@ -246,6 +246,8 @@ class Block:
     @property
     def is_exact(self) -> bool:
         """Whether rows with values tell all of every window, to its end: what was seen held until the next of them."""
+        if self.kinds is None and len(self.tau) > self.n_sequences:
+            return False
         told = BARS[self.row_kinds]
         opening, closing = self.offsets[:-1], self.offsets[1:] - 1
         told[opening] |= self.tau[opening] == 0.0
@@ -282,6 +284,12 @@ class Block:
         if len(beyond):
             return NoPathError(self.first + int(sequence), int(beyond[0]), shown=False)
         return NoPathError(self.first + int(sequence), int(row))
+
+
+@cache
+def _field_names() -> tuple[str, ...]:
+    """What a block is made of; asked for once, for there are thousands of blocks."""
+    return tuple(field.name for field in fields(Block))
 
 
 class Dwells(NamedTuple):
