@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.bounds import is_only, make_bounds
+from jumpmeans.kernels import departures
+from jumpmeans.kernels.bounds import bound_gaps, look_ahead, make_bounds
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
-from jumpmeans.kernels.sweep import Task, bound, decode, is_plain, reach_of
+from jumpmeans.kernels.sweep import SLACK, Task, bound, decode, dwell_cost, reach_of, take_likely
 from test_decode import (
     Problem,
     candidates,
@@ -43,7 +44,7 @@ def find_bounds(p, task, once):
     bounds = make_bounds(len(p.cost), task.into)
     room = len(p.cost) + 1
     dwells = np.zeros(room, np.int32), np.zeros(room), np.zeros(room, np.int32)
-    _, limit = bound(task, once, is_plain(task), *dwells, 1, bounds, math.inf)
+    _, limit = bound(task, once, *dwells, 1, bounds)
     return bounds, limit
 
 
@@ -104,7 +105,7 @@ def ways_within(task, limit):
 
 def test_one_way_is_left():
     """Where it is said that no path within the limit moves otherwise, none does. Planted: no word of other moves, of
-    staying, of another state all along."""
+    staying, of another state all along, of a jump before the first row."""
     rng = np.random.default_rng(3)
     only = jumps = 0
     for _ in range(400):
@@ -119,14 +120,107 @@ def test_one_way_is_left():
         task = task_of(p, tau)
         bounds = make_bounds(L, task.into)
         dwells = np.zeros(L + 2, np.int32), np.zeros(L + 2), np.zeros(L + 2, np.int32)
-        n, limit = bound(task, True, True, *dwells, 1, bounds, math.inf)
-        if not is_only(tau, end, dwells[0], dwells[2], n, limit, bounds):
+        look_ahead(task.cost, task.kinds, task.into, True, True, bounds)
+        n, value = take_likely(task, *dwells, bounds)
+        limit = reach_of(value)
+        if not departures.is_alone(task.cost, task.into, tau, end, dwells[0], dwells[2], n, limit, bounds):
             continue
         assert ways_within(task, limit) == 1
         only += 1
         jumps += n > 1
     assert only > 60
     assert jumps > 20
+
+
+def path_at_hand(rng, task):
+    """A path whose jumps are in the middle of some gaps: a likely one, or any."""
+    L, M = task.cost.shape
+    times = np.concatenate([[0.0], task.tau, [task.end]])
+    dwells = np.zeros(L + 2, np.int32), np.zeros(L + 2), np.zeros(L + 2, np.int32)
+    if rng.random() < 0.5:
+        bounds = make_bounds(L, task.into)
+        look_ahead(task.cost, task.kinds, task.into, True, True, bounds)
+        return take_likely(task, *dwells, bounds)[0], dwells
+    n = 1
+    dwells[0][0] = rng.integers(M)
+    for row in range(L + 1):
+        to = rng.integers(M)
+        if rng.random() < 0.3 and times[row] < times[row + 1] and to != dwells[0][n - 1]:
+            dwells[0][n], dwells[1][n], dwells[2][n] = to, times[row] + 0.5 * (times[row + 1] - times[row]), row
+            n += 1
+    return n, dwells
+
+
+@pytest.mark.parametrize("M", [3, 9])
+def test_departures_that_cannot_pay_change_nothing(M):
+    """The best path makes no move that is bounded beyond any path at hand, near the best or far from it.
+
+    Planted: dwells that are joined, left or open at the start are not counted; one that was left before is free to be
+    left again; what has been departed from cannot end, or not be departed from twice.
+    """
+    rng = np.random.default_rng(M)
+    left_out = 0
+    for _ in range(1500 if M == 3 else 600):
+        L = int(rng.integers(1, 13))
+        tau, end = row_times(rng, L)
+        X = rng.gamma(1.0, rng.choice([0.1, 1.0]), (M, M))
+        np.fill_diagonal(X, math.inf)
+        lam = rng.gamma(1.0, rng.choice([0.2, 1.0, 5.0]), M) + 1e-3
+        cost = rng.gamma(1.0, rng.choice([0.3, 1.0, 4.0]), (L, M))
+        none = np.empty(0), np.empty(0, np.int64)
+        task = task_of(Problem(cost, end, lam, X, bool(rng.random() < 0.5), *none), tau)
+        n, (states, starts, rows) = path_at_hand(rng, task)
+        bounds = make_bounds(L, task.into)
+        for k in range(n):
+            bounds.dwells[k] = dwell_cost(task, states, starts, rows, k, n)
+        if not np.all(bounds.dwells[:n] < math.inf):
+            continue
+        departures.look_ahead(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
+        departures.look_behind(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
+        limit = SLACK
+        bound_gaps(task.into, L + 1, True, limit, bounds)
+        at = np.concatenate([[0.0], tau, [end]])
+        gaps = np.flatnonzero(np.diff(at) > 0)
+        times = at[gaps] + 0.5 * (at[gaps + 1] - at[gaps])
+        free = solve_within(task, times, gaps, True, make_bounds(1, task.into), math.inf)
+        assert solve_within(task, times, gaps, True, bounds, limit) == free
+        left_out += np.count_nonzero(bounds.gaps[: L + 1] > limit)
+    assert left_out > 60
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_departures_that_hang_together(backward):
+    """One departure pays because another one shortens a dwell that both share: neither is judged alone.
+
+    At hand: 0 for five rows, then 1. Row 2 must be in 2, which leaves a short dwell in 0; so that stays for a row more.
+    Planted: a dwell that was left before, or will be, is not left again.
+    """
+    cost = np.full((7, 3), 20.0)
+    cost[[0, 1, 3, 4], 0] = cost[6, 1] = 0.0
+    cost[2] = [10.0, 20.0, 0.0]
+    cost[5] = [0.1, 0.0, 20.0]
+    X = np.full((3, 3), 0.5)
+    X[0, 1] = X[1, 0] = 0.01
+    np.fill_diagonal(X, math.inf)
+    tau, end = np.arange(1.0, 8.0), 8.0
+    lam = np.array([1.0 / 5.5, 0.3, 1.0])
+    states, starts, rows = np.array([0, 1], np.int32), np.array([0.0, 5.5]), np.array([0, 5], np.int32)
+    if backward:
+        cost, X = cost[::-1].copy(), X.T
+        states, starts, rows = states[::-1].copy(), np.array([0.0, 2.5]), np.array([0, 2], np.int32)
+    none = np.empty(0), np.empty(0, np.int64)
+    task = task_of(Problem(cost, end, lam, X, True, *none), tau)
+    bounds = make_bounds(7, task.into)
+    for k in range(2):
+        bounds.dwells[k] = dwell_cost(task, states, starts, rows, k, 2)
+    departures.look_ahead(task.cost, task.into, states, rows, 2, bounds.dwells, bounds)
+    departures.look_behind(task.cost, task.into, states, rows, 2, bounds.dwells, bounds)
+    bound_gaps(task.into, 8, True, SLACK, bounds)
+    times, gaps = np.arange(0.5, 8.0), np.arange(8)
+    best = solve_within(task, times, gaps, True, make_bounds(1, task.into), math.inf)
+    assert best[1][0] == ([1, 0, 2, 0] if backward else [0, 2, 0, 1])
+    assert best[1][2] == ([0, 1, 4, 5] if backward else [0, 2, 3, 6])
+    assert solve_within(task, times, gaps, True, bounds, SLACK) == best
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,8 +2,8 @@
 
 A dwell costs nothing at best. So observations and jumps, forward to a gap and backward to it, bound what a trajectory
 costs that jumps there, wherever its jumps are. Beyond what a trajectory at hand costs, the decoder needs no candidates
-in the gap, and in the others only the moves that can pay: over those that are left it finds the same. Where one way to
-move is left, it is the best. Dwells that are left out add up, so that bounds say little of long sequences.
+in the gap, and in the others only the moves that can pay: over those that are left it finds the same. Dwells that are
+left out add up, so that bounds say little of long sequences: `departures` has those that do.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from numba import njit
 from ..jit import LEAF
 from ..kinds import BARS, PINS, SNAPSHOT
 
-# Rows beyond which a sequence has no bounds in a sweep.
+# Rows beyond which a sequence has no bounds of its whole.
 REACH = 1000
 # From so many states on it pays to ask first whether the likeliest of them is left for any other.
 MANY = 8
@@ -28,6 +28,7 @@ class Bounds(NamedTuple):
     ahead : (n + 1, M) least cost of each row and all behind it, from each state; behind : (n + 1, M) of all rows before
     it, up to each state. Where a stretch of gaps is one to jumps, they are those of the whole stretch.
     moves : (2, M) the cheapest jump into each state, and out of it.
+    dwells : (n + 2,) what the dwells of a path at hand cost. whole : (1,) whether bounds are of the whole sequence.
     """
 
     gaps: Any
@@ -36,15 +37,17 @@ class Bounds(NamedTuple):
     ahead: Any
     behind: Any
     moves: Any
+    dwells: Any
+    whole: Any
 
 
-def make_bounds(n, into, most=REACH):
-    """Room for n rows, if no more than `most`; into : (gaps, M, M) as in `decode.best_path`. No gap is bounded."""
-    rows, M = min(n, most) + 1, into.shape[1]
+def make_bounds(n, into):
+    """Room for n rows under these costs of jumps (gaps, M, M), as in `decode.best_path`; no gap is bounded."""
+    M = into.shape[1]
     moves = np.stack([into.min(axis=(0, 2)), into.min(axis=(0, 1))])
     return Bounds(
-        np.full(n + 1, -np.inf), np.empty((rows, 2), np.int64), np.empty(rows), np.empty((rows, M)),
-        np.empty((rows, M)), moves,
+        np.full(n + 1, -np.inf), np.empty((n + 1, 2), np.int64), np.empty(n + 1), np.empty((n + 1, M)),
+        np.empty((n + 1, M)), moves, np.empty(n + 2), np.zeros(1, np.bool_),
     )  # fmt: skip
 
 
@@ -75,7 +78,7 @@ def _is_loose(kinds, row):
 
 
 @njit(forceinline=True, **LEAF)
-def _two_least(values):
+def two_least(values):
     """Where the least of some values is, it, and the least of the others."""
     who = 0
     least, second = values[0], np.inf
@@ -126,7 +129,7 @@ def look_ahead(cost, kinds, into, once, plain, bounds):
     for row in range(L - 1, -1, -1):
         gap = min(row, into.shape[0] - 1)
         loose = not once or _is_loose(kinds, row + 1)
-        likely, least, second = _two_least(ahead[row + 1]) if loose or many else (0, 0.0, 0.0)
+        likely, least, second = two_least(ahead[row + 1]) if loose or many else (0, 0.0, 0.0)
         for s in range(M):
             v = ahead[row + 1, s]
             if loose:
@@ -140,25 +143,16 @@ def look_ahead(cost, kinds, into, once, plain, bounds):
 
 
 @njit(forceinline=True, **LEAF)
-def look_behind(cost, kinds, into, once, plain, bounds):
+def look_behind(cost, kinds, into, once, bounds):
     """Bounds (OUT) of what is behind each row, as `look_ahead` has them."""
     L, M = cost.shape
     behind, enter = bounds.behind, bounds.moves[0]
     many = M >= MANY
     behind[0, :] = 0.0
-    if once and plain and not many:
-        for row in range(L):
-            gap = min(max(row - 1, 0), into.shape[0] - 1)
-            for r in range(M):
-                v = behind[row, r]
-                for s in range(M):
-                    v = min(v, behind[row, s] + into[gap, r, s])
-                behind[row + 1, r] = v + cost[row, r]
-        return
     for row in range(L):
         gap = min(max(row - 1, 0), into.shape[0] - 1)
         loose = not once or _is_loose(kinds, row)
-        likely, least, second = _two_least(behind[row]) if loose or many else (0, 0.0, 0.0)
+        likely, least, second = two_least(behind[row]) if loose or many else (0, 0.0, 0.0)
         for r in range(M):
             v = behind[row, r]
             if loose:
@@ -191,7 +185,7 @@ def share_stretches(seen, kinds, bounds):
                 ahead[g, s] = best_ahead
                 behind[g, s] = best_behind
         if _is_loose(kinds, last):
-            least_ahead, least_behind = _two_least(ahead[last])[1], _two_least(behind[last])[1]
+            least_ahead, least_behind = two_least(ahead[last])[1], two_least(behind[last])[1]
             for g in range(first, last + 1):
                 for s in range(M):
                     ahead[g, s] = min(ahead[g, s], leave[s] + least_ahead)
@@ -206,7 +200,7 @@ def bound_gaps(into, n, once, limit, bounds):
     ahead, behind = bounds.ahead, bounds.behind
     enter, leave = bounds.moves[0], bounds.moves[1]
     for row in range(n):
-        who, least, second = _two_least(behind[row])
+        who, least, second = two_least(behind[row])
         gap = min(max(row - 1, 0), into.shape[0] - 1)
         best, others, rough = np.inf, np.inf, np.inf
         for r in range(M):
@@ -264,33 +258,7 @@ def find_moves(into, row, gap, limit, bounds, sources, targets):
 @njit(forceinline=True, **LEAF)
 def least_ahead(bounds):
     """Bound of all paths."""
-    return _two_least(bounds.ahead[0])[1]
-
-
-@njit(forceinline=True, **LEAF)
-def is_only(tau, end, states, rows, n, limit, bounds):
-    """Whether all paths up to the limit move as n dwells do, in the same gaps; of rows that hold jumps, one a gap."""
-    ahead, behind = bounds.ahead, bounds.behind
-    n_rows = tau.shape[0]
-    k = 1
-    for row in range(n_rows + 1):
-        if k == n or rows[k] != row:
-            if bounds.gaps[row] <= limit:
-                # no jump can be in a gap that lasts no time
-                lo = tau[row - 1] if row > 0 else 0.0
-                if lo < (tau[row] if row < n_rows else end):
-                    return False
-            continue
-        k += 1
-        if bounds.others[row] <= limit:
-            return False
-        for s in range(ahead.shape[1]):  # on paths that stay
-            if behind[row, s] + ahead[row, s] <= limit:
-                return False
-    for s in range(ahead.shape[1]):
-        if n == 1 and s != states[0] and behind[n_rows, s] <= limit:
-            return False
-    return True
+    return two_least(bounds.ahead[0])[1]
 
 
 @njit(forceinline=True, **LEAF)

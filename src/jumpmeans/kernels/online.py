@@ -15,11 +15,11 @@ from numba import njit
 from ..jit import LEAF
 from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
-from .bounds import REACH, is_only, make_bounds
+from .bounds import REACH, make_bounds
 from .candidates import place_candidates
 from .decode import FOLD, QUEUE, make_room, trace_back, widen
 from .forward_backward import absorb, arrive, is_barred, is_pinned
-from .sweep import WORTH, Task, bound, decode, is_plain
+from .sweep import Task, bound, bound_plain, decode, is_plain
 
 # Fields of a start in a queue: when it began, its cost less what its state has run up since, when its turn comes.
 TIME, BASE, TURN = 0, 1, 2
@@ -344,13 +344,16 @@ def decode_on(
         )  # fmt: skip
         a = dwell_offsets[i]
         limit = np.inf
-        if jumps == 1 and last - first <= REACH:
+        if jumps == 1:
             states[a], starts[a], rows[a] = 0, 0.0, 0
-            plain = is_plain(task)
-            n, limit = bound(
-                task, np.bool_(True), plain, states[a:], starts[a:], rows[a:], np.int64(1), bounds, WORTH
-            )  # fmt: skip
-            if plain and is_only(task.tau, task.end, states[a:], rows[a:], n, limit, bounds):
+            n, only = np.int64(1), False
+            if is_plain(task):
+                n, limit, only = bound_plain(
+                    task, states[a:], starts[a:], rows[a:], n, np.bool_(True), np.bool_(True), 0.0, bounds
+                )  # fmt: skip
+            elif last - first <= REACH:
+                n, limit = bound(task, np.bool_(True), states[a:], starts[a:], rows[a:], n, bounds)
+            if only:
                 i += 1
                 dwell_offsets[i] = a + n
                 continue

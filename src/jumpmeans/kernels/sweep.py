@@ -14,12 +14,12 @@ from numba import njit
 from ..jit import LEAF
 from ..kinds import FORCES, SNAPSHOT
 from ..model.objective import complete_cost, running_cost
+from . import departures
 from .bounds import (
     REACH,
     are_alone,
     bound_gaps,
     find_cheapest,
-    is_only,
     least_ahead,
     likely_path,
     look_ahead,
@@ -36,10 +36,14 @@ from .stats import add_trajectory, label_rows
 SETTLED = 1e-12
 # Of a limit on bounds, what rounding may come to.
 SLACK = 1e-9
-# Dwells that cost so much leave most gaps within their bounds: these are not worth their time.
-WORTH = 12.0
-# How much more than the best path, dwells apart, one may cost that jumps in a gap where many places are tried.
-NEAR = 6.0
+# How much a departure from the path at hand may cost in a search: its jumps may cost less where they are placed.
+NEAR = 1.0
+# Rounds of a search in which bounds are looked for again.
+BOUNDED = 2
+# If more gaps than this share are left, none is left out: to look for what is would cost more.
+MOST_LEFT = 0.6
+# Dwells at hand that cost more than this leave most gaps within bounds of the whole: departures from them bound more.
+WORTH = 8.0
 # What a search returns instead of a number of dwells: there is no path, a queue needs more room, or they are at hand.
 NO_PATH, NO_ROOM, SAME = 0, -1, -2
 
@@ -72,6 +76,15 @@ class Scratch(NamedTuple):
 
 
 @njit(**LEAF)
+def dwell_cost(task, states, starts, rows, k, n):
+    """Cost of dwell k of n."""
+    z = task.lam[states[k]] * dwell_hours(task.course, states, starts, rows, k, n, task.end, task.cost.shape[0])
+    if k == n - 1:
+        return 0.0 if task.free_end else running_cost(z)
+    return running_cost(z) if k == 0 and task.first_running else complete_cost(z)
+
+
+@njit(**LEAF)
 def trajectory_cost(task, states, starts, rows, n):
     """Cost of one trajectory: its observations, jumps and dwells."""
     total = 0.0
@@ -80,13 +93,10 @@ def trajectory_cost(task, states, starts, rows, n):
         last = k == n - 1
         for row in range(rows[k], task.cost.shape[0] if last else rows[k + 1]):
             total += task.cost[row, s]
-        z = task.lam[s] * dwell_hours(task.course, states, starts, rows, k, n, task.end, task.cost.shape[0])
-        if last:
-            total += 0.0 if task.free_end else running_cost(z)
-        else:
+        if not last:
             gap = min(max(rows[k + 1] - 1, 0), task.into.shape[0] - 1)
             total += task.into[gap, states[k + 1], s]
-            total += running_cost(z) if k == 0 and task.first_running else complete_cost(z)
+        total += dwell_cost(task, states, starts, rows, k, n)
     return total
 
 
@@ -119,31 +129,78 @@ def is_plain(task):
 
 
 @njit(forceinline=True, **LEAF)
-def bound(task, once, plain, states, starts, rows, n, bounds, most):
+def take_likely(task, states, starts, rows, bounds):
+    """Dwells (OUT) of a likely path, whose jumps are where candidates are in any case, by bounds of what is ahead.
+
+    Returns their number, and their cost; infinite, and no jump, where there is none.
+    """
+    n = likely_path(task.tau, task.kinds, task.into, bounds, states, starts, rows)
+    value = trajectory_cost(task, states, starts, rows, n) if n > 0 else np.inf
+    if value == np.inf:
+        states[0], starts[0], rows[0], n = 0, 0.0, 0, 1
+        value = known_cost(task, states, starts, rows, n)
+    return n, value
+
+
+@njit(**LEAF)
+def bound(task, once, states, starts, rows, n, bounds):
     """Bounds (OUT) of a sequence, and the limit for paths that cost no more than the n dwells at hand (IN, OUT).
 
-    Dwells that are none but the first are replaced by a likely path, whose jumps are where candidates are in any case.
-    once : as in `look_ahead`; plain : as `is_plain` says. Returns the number of dwells, and the limit; an infinite one,
-    and no bounds, where it is further than `most` from what the best path would cost without its dwells.
+    Dwells that are none but the first are replaced by a likely path. once : as in `look_ahead`. Returns the number of
+    dwells, and the limit.
     """
-    look_ahead(task.cost, task.kinds, task.into, once, plain, bounds)
-    value = np.inf
+    look_ahead(task.cost, task.kinds, task.into, once, np.bool_(False), bounds)
     if n == 1 and once:
-        n = likely_path(task.tau, task.kinds, task.into, bounds, states, starts, rows)
-        if n > 0:
-            value = trajectory_cost(task, states, starts, rows, n)
-        if value == np.inf:
-            states[0], starts[0], rows[0], n = 0, 0.0, 0, 1
-    if value == np.inf:
+        n, value = take_likely(task, states, starts, rows, bounds)
+    else:
         value = known_cost(task, states, starts, rows, n)
     limit = reach_of(value)
-    if limit - least_ahead(bounds) > most:
-        return n, np.inf
-    look_behind(task.cost, task.kinds, task.into, once, plain, bounds)
-    if once and not plain:
+    look_behind(task.cost, task.kinds, task.into, once, bounds)
+    if once:
         share_stretches(task.seen, task.kinds, bounds)
     bound_gaps(task.into, task.tau.shape[0] + 1, once, limit, bounds)
     return n, limit
+
+
+@njit(**LEAF)
+def bound_plain(task, states, starts, rows, n, blank, first, margin, bounds):
+    """Bounds (OUT) of a sequence of snapshots that hold jumps, for paths that cost no more than n dwells (IN, OUT).
+
+    blank : whether the dwells are none yet, and a likely path takes their place. first : whether the sequence has no
+    bounds yet. margin : what departures from the dwells may cost, where bounds are of those.
+    Returns the number of dwells, the limit, and whether no other path can cost as little.
+    """
+    L = task.tau.shape[0]
+    if first and (blank or L <= REACH):
+        look_ahead(task.cost, task.kinds, task.into, np.bool_(True), np.bool_(True), bounds)
+    if blank:
+        n, value = take_likely(task, states, starts, rows, bounds)
+    else:
+        value = known_cost(task, states, starts, rows, n)
+    limit = reach_of(value)
+    if first:
+        bounds.whole[0] = L <= REACH and limit - least_ahead(bounds) <= WORTH
+    if bounds.whole[0]:
+        if departures.is_alone(task.cost, task.into, task.tau, task.end, states, rows, n, limit, bounds):
+            return n, limit, True
+        if first:
+            look_behind(task.cost, task.kinds, task.into, np.bool_(True), bounds)
+            bound_gaps(task.into, L + 1, np.bool_(True), limit, bounds)
+        return n, limit, False
+    if value == np.inf:
+        return n, np.inf, False
+    for k in range(n):
+        bounds.dwells[k] = dwell_cost(task, states, starts, rows, k, n)
+    departures.look_ahead(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
+    departures.look_behind(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
+    limit += margin - value
+    bound_gaps(task.into, L + 1, np.bool_(True), limit, bounds)
+    left = 0
+    for row in range(L + 1):
+        left += bounds.gaps[row] <= limit
+    if left > MOST_LEFT * L:
+        limit = np.inf
+    return n, limit, False
 
 
 @njit(inline="always", **LEAF)
@@ -176,64 +233,64 @@ def is_same(states, rows, n, others, first, m):
     return True
 
 
+# Where a search starts from: the dwells at hand; many places in each gap, for one jump; no jump and the paper's
+# candidates, which is also what more candidates and the beam must not fall behind, and, from there, those asked for.
+AT_HAND, SPREAD_OUT, MIDDLES, FROM_MIDDLES = 0, 1, 2, 3
+
+
 @njit(inline="always", **LEAF)
-def settle(task, base, per_gap, beam, rounds, spread, dwells, n, room, bounds, limit, near, once, scratch, best_n):
+def settle(
+    task, base, per_gap, beam, rounds, start, dwells, n, room, bounds, limit, plain, once, scratch, best_n
+):  # fmt: skip
     """Alternate decoding and jump times, from the n dwells (IN, OUT), until the cost no longer falls.
 
-    spread : begin instead with one jump a gap at most, from many places in each, and go on if that is not what the
-    best_n dwells in `scratch` are.
-    limit : what paths that are looked for cost at most, and `near` those from many places; infinite without bounds.
-    once : as in `look_ahead`; only then do bounds hold for single moves.
-    Returns the number of dwells, NO_PATH, NO_ROOM or SAME.
+    start : SPREAD_OUT begins instead with one jump a gap at most, from many places in each, and goes on if that is not
+    what the best_n dwells in `scratch` are.
+    limit : what paths that are looked for cost at most; infinite without bounds. plain : whether rows are such as
+    `bound_plain` takes. once : as in `look_ahead`; only then do bounds hold for single moves.
+    Returns the number of dwells, NO_PATH, NO_ROOM or SAME; the limit; and whether no other path can be as good.
     """
     states, starts, rows = dwells
     before = np.inf
-    bounded = limit < np.inf
+    bounded = not plain and limit < np.inf
+    spread = start == SPREAD_OUT
     wide = spread
-    for _ in range(rounds + spread):
-        if wide:
-            n_cand = spread_candidates(
-                task.tau, task.kinds, task.end, bounds.gaps, near, room.cand_time, room.cand_row
+    only = np.bool_(False)
+    for i in range(rounds + spread):
+        if plain and not wide and not only and i < BOUNDED:
+            first = start == AT_HAND and i == 0
+            n, limit, only = bound_plain(
+                task, states, starts, rows, n, first and n == 1, first, 0.0 if rounds == 1 else NEAR, bounds
             )  # fmt: skip
+        if only:  # what a search would find
+            value = 0.0 if rounds == 1 else trajectory_cost(task, states, starts, rows, n)
         else:
-            n_cand = place_candidates(
-                task.tau, task.seen, task.kinds, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
-                bounds.gaps, limit, room.cand_time, room.cand_row,
-            )  # fmt: skip
-        value = decode(task, wide, n_cand, room, bounds, (near if wide else limit) if once else np.inf)
-        if value == np.inf:
-            return NO_PATH
-        if value == -np.inf:
-            return NO_ROOM
+            if wide:
+                n_cand = spread_candidates(
+                    task.tau, task.kinds, task.end, bounds.gaps, limit, room.cand_time, room.cand_row
+                )  # fmt: skip
+            else:
+                n_cand = place_candidates(
+                    task.tau, task.seen, task.kinds, task.end, starts[1:], rows[1:], n - 1, base, per_gap, beam,
+                    bounds.gaps, limit, room.cand_time, room.cand_row,
+                )  # fmt: skip
+            value = decode(task, wide, n_cand, room, bounds, limit if once else np.inf)
+            if value == np.inf:
+                return NO_PATH, limit, only
+            if value == -np.inf:
+                return NO_ROOM, limit, only
         if not wide:
             if before - value <= SETTLED * (1.0 + abs(value)):
                 break
             before = value
             limit = min(limit, reach_of(value)) if bounded else limit
-        n = trace_back(room, states, starts, rows)
+        if not only:
+            n = trace_back(room, states, starts, rows)
         place(task, scratch.work, states, starts, rows, n)
         if wide and is_same(scratch.states, scratch.rows, best_n, states, rows, n):
-            return SAME
+            return SAME, limit, only
         wide = np.bool_(False)
-    return n
-
-
-@njit(forceinline=True, **LEAF)
-def settle_only(task, rounds, n, scratch):
-    """Jump times of the n dwells in `scratch` (IN, OUT) as `settle` would leave them, if no path moves otherwise."""
-    value = np.inf if rounds == 1 else trajectory_cost(task, scratch.states, scratch.starts, scratch.rows, n)
-    for i in range(rounds):
-        place(task, scratch.work, scratch.states, scratch.starts, scratch.rows, n)
-        if i + 1 < rounds:
-            before = value
-            value = trajectory_cost(task, scratch.states, scratch.starts, scratch.rows, n)
-            if before - value <= SETTLED * (1.0 + abs(value)):
-                break
-
-
-# Where a search starts from: the dwells at hand; many places in each gap, for one jump; no jump and the paper's
-# candidates, which is also what more candidates and the beam must not fall behind, and, from there, those asked for.
-AT_HAND, SPREAD_OUT, MIDDLES, FROM_MIDDLES = 0, 1, 2, 3
+    return n, limit, only
 
 
 @njit(inline="always", **LEAF)
@@ -245,18 +302,14 @@ def search_sequence(task, search, n, room, bounds, scratch):
     base, per_gap, beam, rounds = search[0], search[1], search[2] == 1, search[4]
     mine = scratch.states, scratch.starts, scratch.rows
     others = scratch.other_states, scratch.other_starts, scratch.other_rows
-    limit, near, once = np.inf, np.inf, np.bool_(False)
-    if rounds > 1 or task.tau.shape[0] <= REACH:
-        # a fresh candidate is alone in its gap
-        plain = is_plain(task)
-        once = base == 1 and not beam and (per_gap == 1 or plain) and are_alone(task.seen, scratch.rows, n)
-        n, limit = bound(
-            task, once, plain, scratch.states, scratch.starts, scratch.rows, n, bounds, WORTH if rounds == 1 else np.inf
-        )  # fmt: skip
-        if once and plain and is_only(task.tau, task.end, scratch.states, scratch.rows, n, limit, bounds):
-            settle_only(task, rounds, n, scratch)
-            return n
-        near = min(limit, least_ahead(bounds) + NEAR)
+    plain = is_plain(task)
+    # a fresh candidate is alone in its gap
+    once = base == 1 and not beam and (per_gap == 1 or plain) and are_alone(task.seen, scratch.rows, n)
+    plain = plain and once
+    bounded = not plain and task.tau.shape[0] <= REACH
+    limit = np.inf
+    if bounded:
+        n, limit = bound(task, once, scratch.states, scratch.starts, scratch.rows, n, bounds)
     best = np.inf
     m = n
     for start in range(1 if rounds == 1 else FROM_MIDDLES + 1 if per_gap > 1 else SPREAD_OUT + 1):
@@ -265,12 +318,11 @@ def search_sequence(task, search, n, room, bounds, scratch):
             others[0][0], others[1][0], others[2][0] = 0, 0.0, 0
             m = np.int64(1)
         # all of it compiled once, whatever is searched
-        m = settle(
+        m, near, only = settle(
             task, np.int64(1) if middles else base, np.int64(1) if middles else per_gap, beam and not middles, rounds,
-            start == SPREAD_OUT, mine if start == AT_HAND else others, m, room, bounds, limit, near, once, scratch,
-            n,
+            start, mine if start == AT_HAND else others, m, room, bounds, limit, plain, once, scratch, n,
         )  # fmt: skip
-        if m == NO_ROOM or (start == AT_HAND and (m == NO_PATH or rounds == 1)):
+        if m == NO_ROOM or (start == AT_HAND and (m == NO_PATH or rounds == 1 or only)):
             return m
         if middles and m == NO_PATH:
             break
@@ -281,8 +333,7 @@ def search_sequence(task, search, n, room, bounds, scratch):
         if start == AT_HAND or value < best - SETTLED * (1.0 + abs(best)):
             best = value
             n = m
-            limit = min(limit, reach_of(best)) if limit < np.inf else np.inf
-            near = min(near, reach_of(best))
+            limit = reach_of(best) if bounded else near
             for k in range(n):
                 mine[0][k], mine[1][k], mine[2][k] = kept[0][k], kept[1][k], kept[2][k]
     return n
@@ -387,7 +438,7 @@ def sweep_block(
         np.empty(most, np.int32), np.empty(most), np.empty(most, np.int32), np.empty((WORK, most)),
     )  # fmt: skip
     into = np.ascontiguousarray(X.transpose(0, 2, 1))
-    bounds = make_bounds(longest + 1, into, longest + 1 if rounds > 1 else REACH)
+    bounds = make_bounds(longest + 1, into)
     where = np.full(2, -1, np.int64)
     i, at = 0, 0
     while i < S:
