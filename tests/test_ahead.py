@@ -52,6 +52,14 @@ def types_at(monkeypatch, where, name):
 # ------------------------------------------------------------------------------------------------- what is compiled
 
 
+@needs_compiler
+def test_kernels_are_kept_and_awaited():
+    for kernel in (expectations.gather_block, smooth.smooth_block, jobs.place_jumps):
+        assert isinstance(kernel._cache, ahead._Awaited) and kernel.py_func.__name__ in jobs.JOBS
+    assert ahead.is_kept(sweeping.sweep_on)
+    assert not ahead.is_kept(numba.njit(lambda z: z)) and not ahead.is_kept(len)
+
+
 @pytest.mark.parametrize("family", ["gaussian", "categorical"])
 def test_types_are_those_of_a_fit(monkeypatch, family):
     """Of no use otherwise: an array that a fit has read-only, and the helper not, is another kernel."""
@@ -127,7 +135,8 @@ def test_started_once_when_the_sweep_is_compiled(monkeypatch):
 def test_started_by_the_sweep_alone(monkeypatch):
     begun = []
     monkeypatch.setattr(ahead, "start", lambda: begun.append("helper"))
-    for name in ("place_jumps", "sweep_on"):
+    for name, kept in (("place_jumps", True), ("sweep_on", False), ("sweep_on", True)):
+        monkeypatch.setattr(ahead, "is_kept", lambda _, kept=kept: kept)  # where nothing is, a helper has no use
 
         def kernel(z):
             return z + 1.0

@@ -104,7 +104,7 @@ def start() -> None:
 
 class _Starter(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
-        if our_kernel(event) == FIRST:
+        if our_kernel(event) == FIRST and is_kept(event.data["dispatcher"]):
             start()
 
     def on_end(self, event: Any) -> None:
@@ -122,9 +122,14 @@ class _Awaited(FunctionCache):  # type: ignore[misc]
         return super().load_overload(sig, target_context)
 
 
+def is_kept(kernel: Any) -> bool:
+    """Whether a kernel is kept on disk, where another process finds it."""
+    return isinstance(getattr(kernel, "_cache", None), FunctionCache)
+
+
 def awaited(kernel: Any) -> Any:
     """A kernel that the helper compiles, to decorate with; `passes.ahead` has to call it."""
-    if hasattr(kernel, "_cache") and isinstance(kernel._cache, FunctionCache):
+    if is_kept(kernel):
         kernel._cache = _Awaited(kernel.py_func)
     return kernel
 
