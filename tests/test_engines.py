@@ -1,8 +1,11 @@
 """Engines: the number of threads changes no bit, kernels compile once, memory stays small."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 import tracemalloc
 
 import numpy as np
@@ -133,6 +136,53 @@ def test_errors_come_out_of_threads(panels):
                 engine=jm.engines.Threads(n),
                 jumps_per_gap=1,
             ).fit(panel)
+
+
+def test_threads_are_kept_as_long_as_the_blocks(panels):
+    """To start them for every pass takes longer than the passes of a small panel."""
+    held = jm.engines.Threads(2).hold(Block.of(panels["gaussian"], np.zeros((18_000, 1))).cut())
+
+    def where(block, own):
+        return own, threading.current_thread().name
+
+    before = threading.active_count()
+    used = {who for _ in range(20) for who in held.run(where, None)[1]}
+    assert 1 <= len(used) <= 2 and threading.current_thread().name not in used
+    del held
+    until = time.monotonic() + 30.0
+    while threading.active_count() > before:
+        assert time.monotonic() < until, "threads go on without work"
+        time.sleep(0.01)
+
+
+def test_after_an_error_nothing_goes_on(panels):
+    held = jm.engines.Threads(2).hold(Block.of(panels["gaussian"], np.zeros((18_000, 1))).cut())
+    at_work = []
+
+    def wrong(block, own):
+        if block.first == 0:
+            raise ValueError("the first one")
+        at_work.append(block.first)
+        time.sleep(0.05)
+        at_work.remove(block.first)
+        return own, None
+
+    with pytest.raises(ValueError, match="the first one"):
+        held.run(wrong, None)
+    assert at_work == []
+    assert held.run(lambda block, own: (own, block.first), None)[1][0] == 0  # and the threads are there again
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own(panels):
+    held = jm.engines.Threads(2).hold(Block.of(panels["gaussian"], np.zeros((18_000, 1))).cut())
+    first = held.run(lambda block, own: (own, block.first), None)[1]
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(30)
+        os._exit(0 if held.run(lambda block, own: (own, block.first), None)[1] == first else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 @pytest.mark.skipif(not JIT_ON, reason="numba is off")

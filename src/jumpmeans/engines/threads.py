@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from ..interrupts import held_back
@@ -33,6 +33,13 @@ class HeldHere:
 
     def __init__(self, blocks: Sequence[Block], jobs: int) -> None:
         self.blocks, self.jobs = blocks, jobs
+        self._pool: tuple[int, ThreadPoolExecutor] | None = None
+
+    def _threads(self) -> ThreadPoolExecutor:
+        """Threads that are kept for the next pass: to start them would take longer than a pass over a small panel."""
+        if self._pool is None or self._pool[0] != os.getpid():  # a process that was forked off has none of them
+            self._pool = os.getpid(), ThreadPoolExecutor(self.jobs)
+        return self._pool[1]
 
     def run(self, work: Callable[..., tuple[Any, Any]], state: Any, *shared: Any) -> tuple[list[Any], list[Any]]:
         """Run a pass over all blocks; see `jumpmeans.passes.engine.Held`."""
@@ -48,8 +55,14 @@ class HeldHere:
                     done.append(one(block, own))
                     take()
             else:
-                with ThreadPoolExecutor(self.jobs) as pool:
-                    done = list(pool.map(one, self.blocks, states))
+                pool = self._threads()
+                waiting = [pool.submit(one, block, own) for block, own in zip(self.blocks, states, strict=True)]
+                try:
+                    done = [future.result() for future in waiting]
+                finally:  # after an error nothing goes on
+                    for future in waiting:
+                        future.cancel()
+                    wait(waiting)
         return [new for new, _ in done], [result for _, result in done]
 
     def fetch(self, state: Any) -> list[Any]:

@@ -19,8 +19,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ..ahead import awaited
 from ..arrays import Floats, Ints
-from ..jit import JIT, LEAF
+from ..jit import LEAF
 from ..kinds import HELD, SNAPSHOT
 from .forward_backward import (
     FINE,
@@ -273,11 +274,20 @@ def expect_block(
     """
     # what is gathered by digits is summed up outside the kernel: its products of matrices can be interrupted
     rate, B, table, n_terms, lam = tables
-    M = len(pi)
-    C, D = np.zeros((table.shape[1], RADIX - 1, M, M)), np.zeros((n_terms, M, M))
-    where, any_digits = gather_block(
+    M, n_digits = len(pi), table.shape[1]
+    C, D = np.zeros((n_digits, RADIX - 1, M, M)), np.zeros((n_terms, M, M))
+    # made here and not by a kernel, as in `sweep.sweep_block`
+    room = int(np.diff(offsets).max(initial=1))
+    desk = Desk(
+        np.empty(room, np.int64), np.empty(room), np.empty((room, M)), np.empty(room, np.int8),
+        np.empty((room, M)), np.empty((room, M)), np.empty(M), np.empty(M), np.ones(M), np.empty(M),
+        np.empty((2, M)), np.empty((n_digits + 1, M)), np.empty(M), np.empty(M), np.empty(M, np.complex128),
+    )  # fmt: skip
+    where = np.full(2, -1, np.int64)
+    posterior[:] = 0.0
+    any_digits = gather_block(
         tau, kinds, offsets, ends, weights, paces, log_density, pi, lam, rate, B, table, *eigen,
-        posterior, log_lik, S, R, first_counts, C, D,
+        posterior, log_lik, S, R, first_counts, C, D, desk, where,
     )  # fmt: skip
     if any_digits and rate > 0.0:
         integrate_digits(rate, B, table, C, D, R)
@@ -304,13 +314,17 @@ class Desk(NamedTuple):
     e: Any
 
 
+@awaited
 @njit(**LEAF)
-def _gather(
+def gather_block(
     tau, kinds, offsets, ends, weights, paces, log_density, pi, lam, rate, B, table,
     use_eigen, eigenvalues, V, inverse_V, differences, inverses,
     posterior, log_lik, S, R, first_counts, C, D, desk, where,
 ):  # fmt: skip
-    """As `gather_block`, at a desk; where (2,) OUT. Returns whether any gap went by digits."""
+    """As `expect_block`, at a desk, with the gaps that go by digits in C and D (OUT; see `add_by_digits`).
+
+    where (2,) OUT. Returns whether any gap went by digits.
+    """
     M = pi.shape[0]
     n_digits = table.shape[1]
     rows, times, density, kept_kinds, filtered, ahead, ratio, back, ones, quick, work, left, x, y, e = desk
@@ -389,29 +403,3 @@ def _gather(
                 else:
                     first_counts[s] += w * back[s] / norm
     return any_digits
-
-
-@njit(**JIT)
-def gather_block(
-    tau, kinds, offsets, ends, weights, paces, log_density, pi, lam, rate, B, table,
-    use_eigen, eigenvalues, V, inverse_V, differences, inverses,
-    posterior, log_lik, S, R, first_counts, C, D,
-):  # fmt: skip
-    """As `expect_block`, with the gaps that go by digits in C and D (OUT; see `add_by_digits`): where, and if any."""
-    M = pi.shape[0]
-    room = 1
-    for i in range(offsets.shape[0] - 1):
-        room = max(room, offsets[i + 1] - offsets[i])
-    desk = Desk(
-        np.empty(room, np.int64), np.empty(room), np.empty((room, M)), np.empty(room, np.int8),
-        np.empty((room, M)), np.empty((room, M)), np.empty(M), np.empty(M), np.ones(M), np.empty(M),
-        np.empty((2, M)), np.empty((table.shape[1] + 1, M)), np.empty(M), np.empty(M), np.empty(M, np.complex128),
-    )  # fmt: skip
-    where = np.full(2, -1, np.int64)
-    posterior[:] = 0.0
-    any_digits = _gather(
-        tau, kinds, offsets, ends, weights, paces, log_density, pi, lam, rate, B, table,
-        use_eigen, eigenvalues, V, inverse_V, differences, inverses,
-        posterior, log_lik, S, R, first_counts, C, D, desk, where,
-    )  # fmt: skip
-    return where, any_digits

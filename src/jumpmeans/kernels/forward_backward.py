@@ -16,6 +16,7 @@ probabilities goes by them.
 import numpy as np
 from numba import njit
 
+from ..ahead import awaited
 from ..arrays import Floats
 from ..jit import JIT, LEAF
 from ..kinds import BARS, FORCES, PINS
@@ -334,6 +335,7 @@ def smooth_sequence(tau, kinds, posterior, ahead, lam, rate, B, table, ratio, ba
             posterior[row, s] /= norm
 
 
+@awaited
 @njit(**JIT)
 def smooth_block(tau, kinds, offsets, paces, log_density, pi, tables, posterior, log_lik):
     """Posterior state probabilities of every row of a block (OUT), and each sequence's log-likelihood (OUT).

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy import log, log1p, sqrt  # by these names: a device has its own (`kernels.cuda.jump_times`)
 
+from ..ahead import awaited
 from ..jit import LEAF
 from ..kinds import BARS, PINS
 from .clock import dwell_hours, pace_before
@@ -322,6 +323,7 @@ def at_row(rows, k, n, kinds):
     return PINS[kind] and (BARS[kind] or k == n - 1 or rows[k + 1] != row)
 
 
+@awaited
 @njit(**LEAF)
 def place_jumps(states, starts, rows, n, tau, seen, kinds, end, lam, course, first_running, work, free_end=False):
     """Move the starts[1:n] (IN, OUT) of a trajectory to their best places; the states stay.
