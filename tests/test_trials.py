@@ -9,7 +9,7 @@ import pytest
 import jumpmeans as jm
 from jumpmeans.comparators import EM, em
 from jumpmeans.estimators import jump_means
-from jumpmeans.fit.trials import best_of, last
+from jumpmeans.fit.trials import STARTS, STEPS, SWEEPS, best_of, last
 from jumpmeans.history import History
 
 ONE = jm.engines.Threads(1)
@@ -85,6 +85,21 @@ def test_what_waited_goes_on_with_the_same_bits(name, monkeypatch):
     monkeypatch.setattr(module, "best_of", one_by_one)
     make().fit(panel)
     assert len(set(alone)) == 3 and chosen in alone
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_trials_are_for_starts_whose_number_is_left_to_us(name, monkeypatch):
+    """Caught: a number of starts of which only one went to its end."""
+    make, _, module = FITS[name]
+    asked = []
+
+    def watched(runs, cost, rounds):
+        asked.append((len(runs), rounds))
+        return best_of(runs, cost, rounds)
+
+    monkeypatch.setattr(module, "best_of", watched)
+    make().fit(panel_of(0)), make(n_init=2).fit(panel_of(0))
+    assert asked == [(STARTS, {"JumpMeans": SWEEPS, "EM": STEPS}[name]), (2, None)]
 
 
 @pytest.mark.parametrize("name", FITS)
