@@ -36,13 +36,17 @@ DIRECT = panel_of(None)
 
 def calls(monkeypatch, module):
     """Rows of what every descent of a fit goes over."""
-    seen, descend = [], module.descend
+    seen = []
 
-    def watched(sequences, *args, **options):
-        seen.append(sum(len(block.tau) for block in sequences.held.blocks))
-        return descend(sequences, *args, **options)
+    def watched(descent):
+        def begin(sequences, *args, **options):
+            seen.append(sum(len(block.tau) for block in sequences.held.blocks))
+            return descent(sequences, *args, **options)
 
-    monkeypatch.setattr(module, "descend", watched)
+        return begin
+
+    for name in {"descend", "sweeps"} & vars(module).keys():
+        monkeypatch.setattr(module, name, watched(getattr(module, name)))
     return seen
 
 

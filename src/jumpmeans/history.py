@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,14 @@ class History(Fields):
         new = History()
         new._wall, new._cpu = self._wall, self._cpu
         return new
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What is done in here does not count."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        yield
+        self._wall += time.perf_counter() - wall
+        self._cpu += time.process_time() - cpu
 
     def add(self, value: float) -> None:
         """Note the value of one iteration."""

@@ -11,6 +11,8 @@ import numpy as np
 SNAPSHOT, TRANSITION, ENTRY, HELD = 0, 1, 2, 3
 NAMES = ("snapshot", "transition", "entry", "held")
 """What tables call them, by code."""
+SAID = tuple(name for code, name in enumerate(NAMES) if code != HELD)
+"""Those that rows may be said to be of."""
 # The laws of each kind, by code: all that kernels ask. One that combines them in another way needs no more than a row.
 BARS = np.array([False, True, False, True])
 """Whether nothing happened in the gap before the row: a jump is at the row itself, or there is none."""

@@ -160,9 +160,9 @@ def find_columns(
 def _kinds(path: str, header: Sequence[str]) -> str | None:
     """The column that tells how rows were seen, if one has such a name and such words."""
     from ..data.files import words_of
-    from ..kinds import NAMES
+    from ..kinds import SAID
 
-    words = {"", *NAMES[:3], "1", "2", "3"}
+    words = {"", *SAID, "1", "2", "3"}
     named = [name for name in header if name.strip().lower() in KINDS]
     return next((name for name in named if words_of(path, name, len(words)) <= words), None)
 

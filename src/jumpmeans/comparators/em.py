@@ -25,7 +25,7 @@ from ..estimators.ratios import hazard_ratios, require_effects
 from ..estimators.read_out import ReadOut, all_at_once, as_data, hold
 from ..estimators.summary import Occupancy
 from ..fit.advice import warn_of_looks
-from ..fit.ascent import Climb, Task, climb_with_levels, opened, warn_if_endless, warn_if_unbounded
+from ..fit.ascent import Climb, Task, opened, steps, warn_if_endless, warn_if_unbounded, with_best_levels
 from ..fit.em_start import doubted, hidden_start
 from ..fit.frailty import climb_with_frailty
 from ..fit.information import observed_information
@@ -43,6 +43,7 @@ from ..fit.setup import (
 )
 from ..fit.spreads import climb_without_spreads
 from ..fit.start import given_process, named_emission, with_effects
+from ..fit.trials import STARTS, STEPS, best_of, trial
 from ..history import History
 from ..model.constraints import Constraints, split
 from ..model.dependence import Laid, depend, lay_out
@@ -103,8 +104,8 @@ class EM(ReadOut):
         states.
     engine : "threads", "dask", "cuda" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
     n_init : int or "auto"
-        Number of starts, of which the highest likelihood wins; auto: 1 for directly observed states and for those
-        behind symbols, 3 for measurements.
+        Number of starts, each followed to its end, of which the highest likelihood wins; auto: 1 for directly observed
+        states and for those behind symbols; for measurements 3, of which only the likeliest after 10 steps goes on.
     max_iter, tol : int, float
         Steps at most, and the relative rise of the log-likelihood by an EM step below which a fit has converged.
     accelerate : bool
@@ -255,19 +256,19 @@ class EM(ReadOut):
         run = None
         if given is not None:
             start = opened(with_effects(given, effects, blank), constraints, typical_gap(measured))
-            starts = [(start, own) for own in levels]
+            starts = [([start], own) for own in levels]
         elif few is panel or not are_distinct(blank, blank.encode(few)):
-            starts = [start for own in levels for start in self._starts(here, blank, constraints, labels, effects, own)]
+            starts = [(self._starts(here, blank, constraints, labels, effects, own), own) for own in levels]
         else:
             seen = lay_out(effects, few)
             sample = self._task(seen, constraints, blank, few, labels)
             # what the sample does not show may be impossible under what it says: then all rows are started from, which
             # also tells of a row that nothing explains
             with suppress(NoPathError):
-                found = self._best_climb(sample, self._starts(few, blank, constraints, labels, effects)).end
+                found = self._best_climb(sample, [(self._starts(few, blank, constraints, labels, effects), None)]).end
                 loose = doubted(found, sample, blank.encode(seen.panel), seen.panel)
-                run = self._best_climb(task, [(opened(loose, constraints, typical_gap(few)), None)])
-            starts = [] if run else self._starts(here, blank, constraints, labels, effects)
+                run = self._best_climb(task, [([opened(loose, constraints, typical_gap(few))], None)])
+            starts = [] if run else [(self._starts(here, blank, constraints, labels, effects), None)]
         with explained(laid.panel, WHY):
             run = run or self._best_climb(task, starts)
             run = climb_without_spreads(task, run, self.max_iter, self.tol, self.accelerate)
@@ -287,8 +288,8 @@ class EM(ReadOut):
         labels: NDArray[Any],
         effects: Effects | None,
         levels: Levels | None = None,
-    ) -> list[tuple[Process, Levels | None]]:
-        """Processes to start from, and the levels of people that go with them."""
+    ) -> list[Process]:
+        """Processes to start from, all people at these levels."""
         x = at_own_level(panel, blank.encode(panel), levels)
         check_distinct(panel, blank, x)
         rng = np.random.default_rng(self.random_state)
@@ -297,19 +298,20 @@ class EM(ReadOut):
         if constraints.binds:
             rates, P = split(constraints.imposed(rates[:, None] * P), P)
         found = []
-        for k in range(1 if blank.is_direct else int(or_auto(self.n_init, 1 if blank.hides_symbols else 3))):
+        for k in range(1 if blank.is_direct else int(or_auto(self.n_init, 1 if blank.hides_symbols else STARTS))):
             init = "noise" if k % 2 and blank.hides_symbols else "data"
             emission = hidden_start(blank, x, panel, init, rng, k == 0, self.states is not None)
             emission = named_emission(emission, x, panel, labels)
-            start = Process(rates, P, constraints.initial, emission, labels, effects)  # type: ignore[arg-type]
-            found.append((start, levels))
+            found.append(Process(rates, P, constraints.initial, emission, labels, effects))  # type: ignore[arg-type]
         return found
 
-    def _best_climb(self, task: Task, starts: list[tuple[Process, Levels | None]]) -> Climb:
-        """The climb that ends highest."""
-        climbs = [
-            climb_with_levels(task, start, self.max_iter, self.tol, self.accelerate, levels) for start, levels in starts
-        ]
+    def _best_climb(self, task: Task, starts: list[tuple[list[Process], Levels | None]]) -> Climb:
+        """The climb that ends highest; from each levels of people goes the best of their starts."""
+        options, rounds = (self.max_iter, self.tol, self.accelerate), trial(self.n_init, STEPS)
+        climbs = []
+        for processes, levels in starts:
+            run = best_of([steps(task, own, *options, levels) for own in processes], lambda at: -at.end.log_lik, rounds)
+            climbs.append(with_best_levels(task, run, *options))
         return max(climbs, key=lambda run: run.end.log_lik)
 
     def _publish(self, panel: Data, run: Climb, labels: NDArray[Any], task: Task, z: Floats | None) -> None:

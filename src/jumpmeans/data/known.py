@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..arrays import AnyArray, Bools, Ints
 from ..errors import PanelError, first_few, nearest, shorten
-from ..kinds import NAMES, SNAPSHOT
+from ..kinds import NAMES, SAID, SNAPSHOT
 from .columns import read_column, read_values
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def read_kinds(column: Any) -> Kinds:
     for row, x in enumerate(items):
         if not isinstance(x, Hashable) or x not in known:
             raise PanelError(
-                f"kinds must be {', '.join(map(repr, NAMES[:2]))} or {NAMES[2]!r} (or 1, 2, 3 as in msm), got "
-                f"{shorten(repr(x))} at row {row}{nearest(x, NAMES[:3])}; correct it."
+                f"kinds must be {', '.join(map(repr, SAID[:-1]))} or {SAID[-1]!r} (or 1, 2, 3 as in msm), got "
+                f"{shorten(repr(x))} at row {row}{nearest(x, SAID)}; correct it."
             )
     return np.fromiter(map(known.__getitem__, items), np.int8, len(items))
 

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats
+from ..arrays import AnyArray, Bools, Floats
 from ..data.panel import Panel
 from ..emissions import Family, Record
 from ..engines.scanned import ScannedPanel
 from ..fit.advice import warn_of_looks
 from ..fit.ascent import opened
-from ..fit.descent import Descent, Model, descend, descend_with_spread
+from ..fit.descent import Descent, Model, descend, descend_with_spread, sweeps
 from ..fit.evidence import likelihood_behind
 from ..fit.levels import at_own_level, begin_levels, find_levels, level_starts, refuse_scanned
 from ..fit.refine import Decoder, closing_prices
@@ -42,6 +42,7 @@ from ..fit.setup import (
     typical_gap,
 )
 from ..fit.start import given_process, named_emission, start_emission, start_rows, with_effects
+from ..fit.trials import STARTS, SWEEPS, best_of, trial
 from ..model.constraints import Constraints
 from ..model.dependence import Laid, lay_out
 from ..model.levels import Levels
@@ -99,8 +100,9 @@ class JumpMeans(JumpModel):
         own, and there is one start.
     engine : "threads", "dask", "cuda" or an engine such as `jumpmeans.engines.Threads(n_jobs=2)`
     n_init : int or "auto"
-        Number of starts, of which the least objective wins; auto: 1 for directly observed states, else 3. A single
-        measured column starts at its quantiles first, then from clusterings of its values.
+        Number of starts, each followed to its end, of which the least objective wins; auto: 1 for directly observed
+        states, else 3, of which only the lowest after 5 sweeps goes on. A single measured column starts at its
+        quantiles first, then from clusterings of its values.
     init : "data" or "noise"
         Start from a clustering of the observations, or from nearly equal states as in the paper.
     max_iter, tol : int, float or "auto"
@@ -337,33 +339,32 @@ class JumpMeans(JumpModel):
         blank: Record, x: Floats, model: Model, labels: AnyArray,
     ) -> Descent:  # fmt: skip
         """The descent that ends lowest, of those from all starts under offsets of one spread."""
-        rng = np.random.default_rng(self.random_state)
-        model, moves = model.at(levels[0]), model.constraints.moves
-        starts, many = self._n_starts(blank) if given is None else 1, len(levels)
+        model, tol = model.at(levels[0]), or_auto(self.tol, TOL)
         runs = []
-        for k, own in enumerate(levels * starts):
-            centred = at_own_level(panel, x, own)
+        for own in levels:
+            at = sequences.at(own)
             if given is None:
-                check_distinct(panel, blank, x)
-                start = Params(
-                    np.asarray(moves.any(axis=1)) / typical_gap(panel),
-                    start_rows(blank, x, panel, moves, self.init),
-                    named_emission(
-                        start_emission(
-                            blank, centred, panel, self.init, rng, first=k < many, in_order=self.states is not None
-                        ), centred, panel, labels,
-                    ),
-                    effects=laid.effects,
-                )  # fmt: skip
+                starts = self._starts(panel, laid, blank, x, own, model.constraints.moves, labels)
             else:
-                start = self._given_params(
-                    with_effects(given, laid.effects, given.emission), panel, laid, blank, model.constraints,
-                    sequences.at(own),
-                )  # fmt: skip
-            with status(f"start {k + 1} of {starts * many}"):
-                runs.append(descend(sequences.at(own), start, model, self.max_iter, or_auto(self.tol, TOL)))
+                known = with_effects(given, laid.effects, given.emission)
+                starts = [self._given_params(known, panel, laid, blank, model.constraints, at)]
+            descents = [sweeps(at, start, model, self.max_iter, tol) for start in starts]
+            runs.append(best_of(descents, lambda run: run.cost.total, trial(self.n_init, SWEEPS)))
         best = min(runs, key=lambda run: run.cost.total)
-        return descend_with_spread(sequences, best, model, self.max_iter, or_auto(self.tol, TOL))[0]
+        return descend_with_spread(sequences, best, model, self.max_iter, tol)[0]
+
+    def _starts(
+        self, panel: Panel, laid: Laid, blank: Record, x: Floats, levels: Levels | None, moves: Bools, labels: AnyArray
+    ) -> list[Params]:
+        """Parameters to start from, all people at these levels."""
+        check_distinct(panel, blank, x)
+        rng, x = np.random.default_rng(self.random_state), at_own_level(panel, x, levels)
+        rates, rows = np.asarray(moves.any(axis=1)) / typical_gap(panel), start_rows(blank, x, panel, moves, self.init)
+        found = []
+        for k in range(self._n_starts(blank)):
+            emission = start_emission(blank, x, panel, self.init, rng, k == 0, self.states is not None)
+            found.append(Params(rates, rows, named_emission(emission, x, panel, labels), effects=laid.effects))
+        return found
 
     def _refitted(self, panel: Panel, options: dict[str, Any]) -> Self:
         new = self._again(options | {"start": self.process_})
@@ -423,4 +424,4 @@ class JumpMeans(JumpModel):
     def _n_starts(self, blank: Record) -> int:
         if not isinstance(self.n_init, str):
             return int(self.n_init)
-        return 1 if blank.is_direct or blank.n_states == 1 else 3
+        return 1 if blank.is_direct or blank.n_states == 1 else STARTS

@@ -10,6 +10,7 @@ A leap that would lower the likelihood is not made: an EM step, which cannot, ta
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,10 +28,11 @@ from ..model.levels import Levels
 from ..model.process import Process
 from ..model.updates import transition_rows
 from ..passes import Expected, NoPathError, Sequences
-from ..progress import track
+from ..progress import say, status
 from .em_steps import maximise
 from .levels import find_levels, step_levels
 from .regression import FEWEST_JUMPS, Loads, by_number
+from .trials import last
 
 # How many steps a leap remembers.
 MEMORY = 10
@@ -242,12 +244,21 @@ def climb(
     history: History | None = None, frailty: Frailty | None = None,
 ) -> Climb:  # fmt: skip
     """Steps until an EM step raises the likelihood by no more than a share `tol`, or a rate runs away."""
+    with status("EM"):
+        return last(steps(task, start, max_iter, tol, accelerate, levels, history, frailty))
+
+
+def steps(
+    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool = True, levels: Levels | None = None,
+    history: History | None = None, frailty: Frailty | None = None,
+) -> Iterator[Climb]:  # fmt: skip
+    """Where a climb is after each step."""
     history = History() if history is None else history
     here = look(task, start, levels, frailty)
     terrain = Terrain.at(here, task.constraints)
     pairs: list[tuple[Floats, Floats]] = []
     plain = True
-    for _ in track(max_iter, "EM"):
+    for _ in range(max_iter):
         plain = plain or not pairs or not accelerate
         if plain:
             there: Point | None = look(task, here.image, here.next_levels, here.next_frailty)
@@ -257,6 +268,8 @@ def climb(
             pairs.clear()
             plain = True
             history.add(here.log_lik)
+            with history.paused():
+                yield Climb(here, history, False)
             continue
         settled = there.log_lik - here.log_lik <= tol * abs(there.log_lik)
         ahead = Terrain.at(there, task.constraints)
@@ -266,12 +279,13 @@ def climb(
             pairs = [*pairs[1 - MEMORY :], (s, y)]
         here, terrain = there, ahead
         history.add(here.log_lik)
-        if settled and plain:
-            return Climb(here, history, True)
-        if runs_away(here.process, task.shortest_gap, STOP_RATE).any():
-            break
+        say(f"{len(start.rates)} states, step {len(history)}, log-likelihood {here.log_lik:.6g}")
+        at_rest = settled and plain
+        with history.paused():
+            yield Climb(here, history, at_rest)
+        if at_rest or runs_away(here.process, task.shortest_gap, STOP_RATE).any():
+            return
         plain = settled  # the last word is an EM step's
-    return Climb(here, history, False)
 
 
 # Name of the part that is the variance of frailty.
@@ -280,15 +294,12 @@ FRAILTY = "frailty variance"
 LEVEL_ROUNDS = 5
 
 
-def climb_with_levels(
-    task: Task, start: Process, max_iter: int, tol: float, accelerate: bool, levels: Levels | None
-) -> Climb:
-    """A climb, and again from the best levels of people under the process that it found, as long as F rises by that.
+def with_best_levels(task: Task, run: Climb, max_iter: int, tol: float, accelerate: bool) -> Climb:
+    """A climb gone on with from the best levels of people under the process that it found, as long as F rises by that.
 
     A person may be taken for one at another level in other states, which a climb alone does not mend.
     """
-    run = climb(task, start, max_iter, tol, accelerate, levels)
-    if levels is None:
+    if run.end.levels is None:
         return run
     history = run.history
     for _ in range(LEVEL_ROUNDS):

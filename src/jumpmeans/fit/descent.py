@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..model.updates import bound_rates, exact_rates, shared_rows, transition_ro
 from ..passes import Search, Sequences
 from ..progress import say
 from .levels import ridge_of, settled, spread_given
+from .trials import last
 
 # What rounding can add to the objective, relative to its terms.
 RISE = 1e-9
@@ -118,6 +120,14 @@ def descend(
 
     `dwells` are the trajectories to go on from and `timing` the history to write on, if there are any.
     """
+    return last(sweeps(sequences, params, model, max_iter, tol, dwells, timing))
+
+
+def sweeps(
+    sequences: Sequences, params: Params, model: Model, max_iter: int, tol: float, dwells: Any = None,
+    timing: History | None = None,
+) -> Iterator[Descent]:  # fmt: skip
+    """Where a descent is after each sweep."""
     dwells = sequences.no_jumps() if dwells is None else dwells
     timing = History() if timing is None else timing
     history: list[Cost] = []
@@ -140,7 +150,8 @@ def descend(
         if end is not None and rises(end.cost, cost, max(before, size)):
             if model.is_exact:
                 warn_of_rise(end.cost, cost)
-            return end._replace(converged=True)
+            yield end._replace(converged=True)
+            return
         if end is not None and rises(decoded, cost, size):
             warn_of_rise(decoded, cost)
         history.append(cost)
@@ -149,7 +160,8 @@ def descend(
         at_rest = end is not None and end.cost.total - cost.total <= tol * abs(cost.total)
         params, dwells, sequences = better, found, sequences.at(levels)
         end = Descent(params, stats, dwells, list(history), timing, at_rest, levels)
-    return end
+        with timing.paused():
+            yield end
 
 
 # Descents that follow the first at most, each under the spread that the one before left, and the change that ends them.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Bools
 from ..model.levels import Levels
-from .ascent import Climb, Task, climb_with_levels, look
+from .ascent import Climb, Task, climb, look, with_best_levels
 
 # A climb may raise the likelihood without a spread by no more than this, where there is next to none.
 IN_REACH = 10.0
@@ -19,7 +19,7 @@ def climb_without_spreads(task: Task, run: Climb, max_iter: int, tol: float, acc
 
     EM steps shrink a spread ever more slowly, and never to 0.
     """
-    levels = run.end.levels
+    levels, options = run.end.levels, (max_iter, tol, accelerate)
     if levels is None or levels.fixed:
         return run
     for d in sorted(levels.columns, key=lambda d: float(levels.sds[d] / levels.noises[d])):
@@ -28,7 +28,7 @@ def climb_without_spreads(task: Task, run: Climb, max_iter: int, tol: float, acc
         less = without(now, np.arange(len(now.sds)) == d)
         if look(task, process, less).log_lik < run.end.log_lik - IN_REACH:
             continue
-        found = climb_with_levels(task, process, max_iter, tol, accelerate, less)
+        found = with_best_levels(task, climb(task, process, *options, less), *options)
         if found.end.log_lik >= run.end.log_lik:
             run = found
     return run

@@ -30,7 +30,7 @@ from ..kernels.online import (
     STATE,
     update_rows,
 )  # fmt: skip
-from ..kinds import FORCES, NAMES, PINS, SNAPSHOT
+from ..kinds import FORCES, NAMES, PINS, SAID, SNAPSHOT
 from ..model.objective import jump_costs
 from ..options import choice, count, none, number
 from .beds import Beds
@@ -42,7 +42,7 @@ from .told import Told
 # Starts kept for each state at first; room is made for more as they are needed.
 FEW_STARTS = 8
 # Kinds of rows as they are mostly told, and their codes.
-KINDS: dict[Any, int] = {None: SNAPSHOT} | {name: code for code, name in enumerate(NAMES[:3])}
+KINDS: dict[Any, int] = {None: SNAPSHOT} | {name: NAMES.index(name) for name in SAID}
 # Types of times that need no reading.
 NUMBERS = frozenset((float, int, np.float64))
 # Gaps of any length: beyond this many mean dwells of the fastest state e^{Qt} is at its limit.
