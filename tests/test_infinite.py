@@ -11,6 +11,7 @@ import jumpmeans as jm
 from jumpmeans.engines import Threads
 from jumpmeans.estimators import infinite
 from jumpmeans.estimators.infinite import every_move
+from jumpmeans.fit import births, proposals
 from jumpmeans.fit.descent import Model, minimise
 from jumpmeans.fit.evidence import price
 from jumpmeans.fit.proposals import Scene, class_stats, short_and_long, timeline, two_means
@@ -206,6 +207,36 @@ def test_statistics_of_a_split_are_those_of_the_relabelled_trajectories(split):
     last = np.append(time.first[1:], len(new)) - 1
     np.testing.assert_array_equal(stats.run_state[:, 1], new[last])
     np.testing.assert_allclose(stats.run_time[:, 1], time.length[last])
+
+
+@pytest.mark.parametrize("objective", ["corrected", "printed", "integrated"])
+@pytest.mark.parametrize("family", ["gaussian", "categorical"])
+def test_of_many_pairs_the_short_list_has_the_best(family, objective, monkeypatch):
+    """Looking at few of them closely is quick, and finds what looking at all of them does.
+
+    Planted: the list sorted the wrong way round.
+    """
+    M = 9
+    emission = jm.emissions.Gaussian(6.0 * np.arange(M), sds=1)
+    if family == "categorical":
+        emission = jm.emissions.Categorical(0.1 / M + 0.9 * np.eye(M), list("abcdefghi"))
+    process = jm.Process(np.linspace(0.1, 0.4, M), (1.0 - np.eye(M)) / (M - 1), emission=emission)
+    panel, _ = jm.simulate(process, 60, 20, random_state=0)
+    found = {}
+
+    def few_and_all(scene, kinds, may_grow):
+        time = timeline(scene.block, scene.dwells, False)
+        for most in (proposals.SHORTLIST, M * M):
+            with monkeypatch.context() as patch:
+                patch.setattr(proposals, "SHORTLIST", most)
+                found[most] = sorted(one.expected for one in proposals.pair_moves(scene, time))
+        return []
+
+    monkeypatch.setattr(births, "screened", few_and_all)
+    fit(panel, emission=family, objective=objective, start_states=M, refine=0)
+    few, of_all = found.values()
+    assert len(of_all) > 2 * len(few) == 2 * proposals.SHORTLIST
+    assert few[: births.TRIALS["pair"]] == of_all[: births.TRIALS["pair"]]
 
 
 def test_timeline_agrees_with_the_statistics_of_the_kernel():
