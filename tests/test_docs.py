@@ -85,6 +85,13 @@ def test_growth_is_what_was_measured():
     assert all(p["seconds"]["fit"] <= p["seconds"]["em"] for p in results["points"]["states"])
 
 
+def test_sweeps_are_what_was_measured(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    results = json.loads((ROOT / "benchmarks/results/sweeps.json").read_text())
+    said = runpy.run_path(str(ROOT / "benchmarks/sweeps.py"))["markdown"](results)
+    assert block((ROOT / "docs/speed.md").read_text(), "sweeps") == said
+
+
 def test_the_first_time_is_what_was_measured():
     results = json.loads((ROOT / "benchmarks/results/cold.json").read_text())
     said = runpy.run_path(str(ROOT / "benchmarks/cold.py"))["markdown"](results)

@@ -11,6 +11,7 @@ import jumpmeans as jm
 from jumpmeans.engines import Threads
 from jumpmeans.estimators import infinite
 from jumpmeans.estimators.infinite import every_move
+from jumpmeans.fit import births, proposals
 from jumpmeans.fit.descent import Model, minimise
 from jumpmeans.fit.evidence import price
 from jumpmeans.fit.proposals import Scene, class_stats, short_and_long, timeline, two_means
@@ -121,7 +122,12 @@ def test_one_kind_of_birth_leads_to_the_right_number(panel, start, right, wanted
 
 
 @pytest.mark.parametrize("kind", ["merge", "drop"])
-def test_too_many_states_become_fewer(kind):
+def test_too_many_states_become_fewer(kind, monkeypatch):
+    """And nothing is checked, which takes longer than the trials of a round: only births are.
+
+    Planted: the evidence found after every move.
+    """
+    monkeypatch.setattr(births, "evidence", lambda *_: pytest.fail("checked"))
     panel, _ = gaussian_panel([0.0, 5.0, 10.0], [0.2] * 3)
     price = {"emission_weight": 0.7, "state_cost": 0.06 * panel.n_observations}
     model = fit(panel, proposals=[kind], start_states=6, **price)
@@ -206,6 +212,36 @@ def test_statistics_of_a_split_are_those_of_the_relabelled_trajectories(split):
     last = np.append(time.first[1:], len(new)) - 1
     np.testing.assert_array_equal(stats.run_state[:, 1], new[last])
     np.testing.assert_allclose(stats.run_time[:, 1], time.length[last])
+
+
+@pytest.mark.parametrize("objective", ["corrected", "printed", "integrated"])
+@pytest.mark.parametrize("family", ["gaussian", "categorical"])
+def test_of_many_pairs_the_short_list_has_the_best(family, objective, monkeypatch):
+    """Looking at few of them closely is quick, and finds what looking at all of them does.
+
+    Planted: the list sorted the wrong way round.
+    """
+    M = 9
+    emission = jm.emissions.Gaussian(6.0 * np.arange(M), sds=1)
+    if family == "categorical":
+        emission = jm.emissions.Categorical(0.1 / M + 0.9 * np.eye(M), list("abcdefghi"))
+    process = jm.Process(np.linspace(0.1, 0.4, M), (1.0 - np.eye(M)) / (M - 1), emission=emission)
+    panel, _ = jm.simulate(process, 60, 20, random_state=0)
+    found = {}
+
+    def few_and_all(scene, kinds, may_grow):
+        time = timeline(scene.block, scene.dwells, False)
+        for most in (proposals.SHORTLIST, M * M):
+            with monkeypatch.context() as patch:
+                patch.setattr(proposals, "SHORTLIST", most)
+                found[most] = sorted(one.expected for one in proposals.pair_moves(scene, time))
+        return []
+
+    monkeypatch.setattr(births, "screened", few_and_all)
+    fit(panel, emission=family, objective=objective, start_states=M, refine=0)
+    few, of_all = found.values()
+    assert len(of_all) > 2 * len(few) == 2 * proposals.SHORTLIST
+    assert few[: births.TRIALS["pair"]] == of_all[: births.TRIALS["pair"]]
 
 
 def test_timeline_agrees_with_the_statistics_of_the_kernel():

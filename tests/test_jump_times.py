@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from jumpmeans.kernels.jump_times import WORK, place_jumps
+from jumpmeans.kernels import jump_times
+from jumpmeans.kernels.jump_times import GOOD_ENOUGH, WORK, place_jumps
 
 SEEDS = st.integers(0, 2**32 - 1)
 EPS = np.finfo(float).eps
@@ -213,3 +214,29 @@ def test_a_last_dwell_free_of_charge():
     starts, _, residual = solve([0, 1], [0.0, 5.0], [0, 1], tau, 10.0, np.array([1 / 3, 2.0]), free_end=True)
     assert starts == pytest.approx([0.0, 3.0], rel=1e-10) and charged[1] > 8.0
     assert residual <= 1e-10
+
+
+def test_late_in_a_long_window_floats_end_the_search(rng, monkeypatch):
+    """After 10^7 dwells no float has a residual as small as is asked: what Newton found is as good as it gets.
+
+    Planted: going by the residual alone, chains of millions went to the slower method, for hours if it was let.
+    """
+    monkeypatch.setattr(jump_times, "work_through", lambda *_: pytest.fail("the slower method was called"))
+    n, late = 2000, 1.5e7
+    gaps = rng.uniform(0.5, 2.0, n)
+    states, lam = np.arange(n, dtype=np.int32) % 2, np.array([1.2, 0.4])
+    rows = np.arange(n, dtype=np.int32)
+    costs = []
+    for begin in (0.0, late):
+        tau = begin + np.cumsum(gaps)
+        end = float(tau[-1])
+        starts = np.append(0.0, 0.5 * (tau[1:] + tau[:-1]))
+        work = np.empty((WORK, n))
+        work[0, 1:], work[1, 1:] = np.nextafter(tau[:-1], np.inf), tau[1:]
+        residual = jump_times.solve_jumps.py_func(
+            states, starts, rows, n, end, n, lam, None, True, work, lam[states[-1]]
+        )  # fmt: skip
+        within, lengths = lam[states[1:-1]], np.diff(starts[1:])
+        costs.append(math.fsum(within * lengths - 1.0 - np.log(within * lengths)))
+    assert residual > GOOD_ENOUGH  # else there was nothing to see
+    assert costs[1] == pytest.approx(costs[0], rel=1e-9)

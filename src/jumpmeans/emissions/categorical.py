@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from ..arrays import Floats, read_floats
+from ..arrays import Floats, read_floats, totals
 from ..arrays import Ints as Codes
 from ..errors import PanelError, first_few, nearest
 from ..forms import COUNTS, Formula, table_of
@@ -214,9 +214,9 @@ class Categorical(LabelColumn):
         return SymbolCounts(probs[present].T @ np.eye(len(self.symbols))[x[present].astype(np.int64)])
 
     def pool(self, stats: SymbolCounts, groups: Ints, n_groups: int) -> SymbolCounts:
-        counts = np.zeros((n_groups, len(self.symbols)))
-        np.add.at(counts, groups, stats.counts)
-        return SymbolCounts(counts)
+        n = len(self.symbols)
+        cells = groups[:, None] * n + np.arange(n)
+        return SymbolCounts(totals(cells.ravel(), stats.counts.ravel(), n_groups * n).reshape(n_groups, n))
 
     def update(self, stats: SymbolCounts) -> Self:
         return self._kept(stats.counts + self.pseudo_count)

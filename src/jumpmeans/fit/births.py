@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from ..history import History
@@ -59,11 +61,15 @@ def search_states(sequences: Sequences, scene: Scene, rules: Rules, n: float) ->
         model = scene.model(len(params.rates))
         return descend(sequences, params, model, rules.max_iter, rules.tol, dwells, timing)
 
+    def worth(sequences: Sequences, run: Descent) -> Callable[[], float]:
+        """The evidence of a run, when it is first asked for: only births ask, and it takes longer than their trials."""
+        return cache(lambda: evidence(sequences, run, model_of(run).constraints, n))
+
     run = settle(scene.params, None)
     sequences = sequences.at(run.levels)
     path = [Step("start", len(run.params.rates), run.cost.total)]
     history = list(run.history)
-    known = evidence(sequences, run, model_of(run).constraints, n) if rules.check else 0.0
+    known = worth(sequences, run)
     while True:
         block, features = scene.seen(run.levels)
         dwells = sequences.fetch(run.dwells)
@@ -71,11 +77,10 @@ def search_states(sequences: Sequences, scene: Scene, rules: Rules, n: float) ->
         for trial in trials(sequences, scene, run.dwells, rules):
             if not lower(trial.run.cost.total, run.cost.total):
                 continue
-            if rules.check:
-                found = evidence(sequences, trial.run, model_of(trial.run).constraints, n)
-                if trial.kind in BIRTHS and found <= known:
-                    continue
-                known = found
+            found = worth(sequences, trial.run)
+            if rules.check and trial.kind in BIRTHS and found() <= known():
+                continue
+            known = found
             timing.add(trial.run.cost.total)
             sequences = sequences.at(trial.run.levels)
             run = settle(trial.run.params, trial.run.dwells)

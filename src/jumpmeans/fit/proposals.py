@@ -19,11 +19,14 @@ from ..emissions import Record
 from ..model.levels import Levels
 from ..model.objective import Prices, Stats, evaluate
 from ..model.params import Params
+from ..model.updates import exact_rates, shared_rows, used_moves
 from ..passes import Block, Dwells
 from .descent import Model, minimise
 
 # Lloyd steps of a split by emissions.
 LLOYD_STEPS = 20
+# Of M² pairs so many are looked at closely, those of least objective after so many rounds of rows and base row.
+SHORTLIST, ROUGH_ROUNDS = 16, 3
 
 
 class Scene(NamedTuple):
@@ -102,8 +105,8 @@ class Classes(NamedTuple):
     stats: Stats
     jumps: tuple[Ints, Ints, Floats]
 
-    def regroup(self, scene: Scene, groups: Ints) -> tuple[Stats, Params]:
-        """Statistics and best parameters of M' states, class c being state groups[c]."""
+    def pool(self, scene: Scene, groups: Ints) -> tuple[Stats, Params]:
+        """Statistics of M' states, class c being state groups[c], and parameters that know nothing of them."""
         n = int(groups.max()) + 1
         source, target, counts = self.jumps
         cell = groups[source] * n + groups[target]
@@ -118,8 +121,32 @@ class Classes(NamedTuple):
         stats = Stats(
             exits, times, log_times, jumps, run.astype(np.int32), old.run_time, old.weights, pooled, offsets=old.offsets
         )
-        start = Params(np.ones(n), np.full((n, n), 1.0 / n), emission, np.full(n, 1.0 / n))
-        return stats, minimise(stats, start, scene.model(n))
+        return stats, Params(np.ones(n), np.full((n, n), 1.0 / n), emission, np.full(n, 1.0 / n))
+
+    def regroup(self, scene: Scene, groups: Ints) -> tuple[Stats, Params]:
+        """Statistics of M' states, class c being state groups[c], and their best parameters."""
+        stats, start = self.pool(scene, groups)
+        return stats, minimise(stats, start, scene.model(len(start.rates)))
+
+    def rough(self, scene: Scene, groups: Ints, m: int, before: Params) -> float:
+        """The objective as `proposal` expects it or little more, where some classes of state m become the last state.
+
+        All other states have their rates as before, and the base row is near its best: that takes hundreds of rounds.
+        """
+        stats, start = self.pool(scene, groups)
+        prices, constraints, _ = scene.model(len(start.rates))
+        new = np.zeros(len(start.rates), dtype=bool)
+        new[[m, -1]] = True
+        rates = np.where(new, exact_rates(stats, prices, new), np.append(before.rates, 0.0))
+        emission = start.emission.update(stats.emission)
+        base_row = None
+        if before.base_row is None:
+            rows = used_moves(stats.jumps, constraints.moves, prices)
+        else:
+            base_row = np.append(before.base_row, before.base_row[m])
+            base_row /= base_row.sum()
+            rows, base_row = shared_rows(stats.jumps, constraints.moves, prices, base_row, ROUGH_ROUNDS)
+        return evaluate(stats, Params(rates, rows, emission, base_row), prices).total
 
     def proposal(self, scene: Scene, kind: str, groups: Ints) -> Proposal:
         """The same as a proposal: the objective of the relabelled trajectories is known exactly."""
@@ -160,11 +187,20 @@ def pair_moves(scene: Scene, time: Timeline) -> Iterator[Proposal]:
     classes = time.state * (M + 1) + np.where(time.before < 0, M, time.before)
     split = class_stats(scene, time, classes, np.repeat(np.arange(M), M + 1))
     entered = totals(classes, time.weight, M * (M + 1)).reshape(M, M + 1)
-    for m, before in zip(*np.nonzero(entered[:, :M]), strict=True):
-        if entered[m, before] < entered[m].sum():  # else the state only changes its name
-            groups = split.parent.copy()
-            groups[m * (M + 1) + before] = M
-            yield split.proposal(scene, "pair", groups)
+    # where that is all that enters, the state only changes its name
+    pairs = np.argwhere((entered[:, :M] > 0) & (entered[:, :M] < entered.sum(axis=1, keepdims=True)))
+
+    def groups_of(m: int, before: int) -> Ints:
+        groups = split.parent.copy()
+        groups[m * (M + 1) + before] = M
+        return groups
+
+    if len(pairs) > SHORTLIST:
+        now = split.regroup(scene, split.parent)[1]
+        rough = [split.rough(scene, groups_of(m, before), m, now) for m, before in pairs]
+        pairs = pairs[np.sort(np.argsort(rough, kind="stable")[:SHORTLIST])]
+    for m, before in pairs:
+        yield split.proposal(scene, "pair", groups_of(m, before))
 
 
 def dwell_splits(scene: Scene, time: Timeline) -> Iterator[Proposal]:

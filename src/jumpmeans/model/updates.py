@@ -18,9 +18,11 @@ def exact_rate(exits: float, time: float, run_times: Floats, run_weights: Floats
     The derivative times λ is λ (b + T) - (a + K) + Σ w (λ y - 1)₊, increasing and piecewise linear with
     breaks at 1/y: the dwells y that have outlasted their mean are those whose break lies below its root.
     """
-    order = np.argsort(-run_times, kind="stable")
-    y, w = run_times[order], run_weights[order]
-    y, w = y[y > 0], w[y > 0]
+    # without them the root would lie higher: only those longer than the mean dwell then can have outlasted theirs
+    long = (run_times > 0) & (run_times * (a + exits) >= ALMOST * (b + time))
+    y, w = run_times[long], run_weights[long]
+    order = np.argsort(-y, kind="stable")
+    y, w = y[order], w[order]
     count = a + exits + np.concatenate([[0.0], np.cumsum(w)])
     total = b + time + np.concatenate([[0.0], np.cumsum(w * y)])
     outlasted = int(np.count_nonzero(total[:-1] <= count[:-1] * y))
@@ -188,6 +190,8 @@ def shared_rows(
     return rows, base_row
 
 
+# What rounding of sums cannot take off.
+ALMOST = 0.99
 SETTLED = 1e-13
 # Of steps that end by themselves.
 MOST_STEPS = 500
