@@ -54,7 +54,7 @@ def types_at(monkeypatch, where, name):
 
 @needs_compiler
 def test_kernels_are_kept_and_awaited():
-    for kernel in (expectations.gather_block, smooth.smooth_block, jobs.place_jumps):
+    for kernel in (expectations.gather_block, smooth.smooth_block, jobs.best_path, jobs.place_jumps):
         assert isinstance(kernel._cache, ahead._Awaited) and kernel.py_func.__name__ in jobs.JOBS
     assert ahead.is_kept(sweeping.sweep_on)
     assert not ahead.is_kept(numba.njit(lambda z: z)) and not ahead.is_kept(len)
@@ -65,10 +65,11 @@ def test_types_are_those_of_a_fit(monkeypatch, family):
     """Of no use otherwise: an array that a fit has read-only, and the helper not, is another kernel."""
     gathered = types_at(monkeypatch, expectations, "gather_block")
     smoothed = types_at(monkeypatch, smooth, "smooth_block")
-    placed, swept = types_at(monkeypatch, jobs, "place_jumps"), types_at(monkeypatch, sweeping, "sweep_on")
+    found, placed = types_at(monkeypatch, jobs, "best_path"), types_at(monkeypatch, jobs, "place_jumps")
+    swept = types_at(monkeypatch, sweeping, "sweep_on")
     for job in jobs.JOBS.values():
         job()
-    (own_gathered,), (own_smoothed,), (own_placed,) = map(list, (gathered, smoothed, placed))
+    (own_gathered,), (own_smoothed,), (own_found,), (own_placed,) = map(list, (gathered, smoothed, found, placed))
     rng = np.random.default_rng(1)
     values = rng.normal(size=60) if family == "gaussian" else rng.choice(list("abc"), 60)
     panel = jm.Panel.from_arrays(np.tile(np.arange(6.0), 10), values, np.repeat(np.arange(10), 6))
@@ -77,13 +78,17 @@ def test_types_are_those_of_a_fit(monkeypatch, family):
     assert len(smoothed) > 1 and all(types == own_smoothed for types in smoothed)
     assert len(swept) > 1
     row = numba.typeof(np.empty(1))
-    for types in swept:  # as `take_path` hands them on: parts of arrays, and rows
-        _, _, tau, seen, kinds, _, _, _, _, lam, _, course, _, _, states, starts, rows = types[:17]
+    for types in swept:  # as it hands them on: parts of arrays, and rows
+        _, _, tau, seen, kinds, _, _, _, cost, lam, into, course, _, _, states, starts, rows = types[:17]
+        room, bounds = types[-4:-2]
         assert lam == numba.typeof(np.empty((1, 1)))
         work = numba.typeof(np.empty((1, 1)))
         flag, number = numba.types.boolean, numba.types.float64
         assert own_placed == [
             states, starts, rows, numba.typeof(2), tau, seen, kinds, number, row, course, flag, work, flag
+        ]  # fmt: skip
+        assert own_found == [
+            cost, kinds, number, row, into, course, flag, flag, flag, numba.typeof(0), room, bounds, number
         ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from ..ahead import awaited
 from ..jit import LEAF
 from ..kinds import FORCES
 from ..model.objective import complete_cost, running_cost
@@ -131,6 +132,7 @@ def leave_out(D, into, kept, n):
     return m
 
 
+@awaited
 @njit(**LEAF)
 def best_path(
     cost, kinds, end, lam, into, course, first_running, free_end, one_a_gap, n_cand, room, bounds, limit

@@ -19,7 +19,7 @@ from .bounds import REACH, make_bounds
 from .candidates import place_candidates
 from .decode import FOLD, QUEUE, make_room, trace_back, widen
 from .forward_backward import absorb, arrive, is_barred, is_pinned
-from .sweep import Task, bound, bound_plain, decode, is_plain
+from .sweep import Task, bound, decode, is_plain
 
 # Fields of a start in a queue: when it began, its cost less what its state has run up since, when its turn comes.
 TIME, BASE, TURN = 0, 1, 2
@@ -344,15 +344,12 @@ def decode_on(
         )  # fmt: skip
         a = dwell_offsets[i]
         limit = np.inf
-        if jumps == 1:
+        plain = is_plain(task)
+        if jumps == 1 and (plain or last - first <= REACH):
             states[a], starts[a], rows[a] = 0, 0.0, 0
-            n, only = np.int64(1), False
-            if is_plain(task):
-                n, limit, only = bound_plain(
-                    task, states[a:], starts[a:], rows[a:], n, np.bool_(True), np.bool_(True), 0.0, bounds
-                )  # fmt: skip
-            elif last - first <= REACH:
-                n, limit = bound(task, np.bool_(True), states[a:], starts[a:], rows[a:], n, bounds)
+            n, limit, only = bound(
+                task, True, plain, states[a:], starts[a:], rows[a:], np.int64(1), True, True, 0.0, bounds
+            )  # fmt: skip
             if only:
                 i += 1
                 dwell_offsets[i] = a + n

@@ -143,63 +143,48 @@ def take_likely(task, states, starts, rows, bounds):
 
 
 @njit(**LEAF)
-def bound(task, once, states, starts, rows, n, bounds):
-    """Bounds (OUT) of a sequence, and the limit for paths that cost no more than the n dwells at hand (IN, OUT).
+def bound(task, once, plain, states, starts, rows, n, blank, first, margin, bounds):
+    """Bounds (OUT) of a sequence, for paths that cost no more than the n dwells at hand (IN, OUT).
 
-    Dwells that are none but the first are replaced by a likely path. once : as in `look_ahead`. Returns the number of
-    dwells, and the limit.
-    """
-    look_ahead(task.cost, task.kinds, task.into, once, np.bool_(False), bounds)
-    if n == 1 and once:
-        n, value = take_likely(task, states, starts, rows, bounds)
-    else:
-        value = known_cost(task, states, starts, rows, n)
-    limit = reach_of(value)
-    look_behind(task.cost, task.kinds, task.into, once, bounds)
-    if once:
-        share_stretches(task.seen, task.kinds, bounds)
-    bound_gaps(task.into, task.tau.shape[0] + 1, once, limit, bounds)
-    return n, limit
-
-
-@njit(**LEAF)
-def bound_plain(task, states, starts, rows, n, blank, first, margin, bounds):
-    """Bounds (OUT) of a sequence of snapshots that hold jumps, for paths that cost no more than n dwells (IN, OUT).
-
-    blank : whether the dwells are none yet, and a likely path takes their place. first : whether the sequence has no
-    bounds yet. margin : what departures from the dwells may cost, where bounds are of those.
+    once : as in `look_ahead`; plain : whether, besides, all rows are snapshots that hold jumps. blank : whether the
+    dwells are none yet, and a likely path takes their place. first : whether the sequence has no bounds yet.
+    margin : what departures from the dwells may cost, where bounds are of those.
     Returns the number of dwells, the limit, and whether no other path can cost as little.
     """
     L = task.tau.shape[0]
-    if first and (blank or L <= REACH):
-        look_ahead(task.cost, task.kinds, task.into, np.bool_(True), np.bool_(True), bounds)
+    if first and (blank or not plain or L <= REACH):
+        look_ahead(task.cost, task.kinds, task.into, once, plain, bounds)
     if blank:
         n, value = take_likely(task, states, starts, rows, bounds)
     else:
         value = known_cost(task, states, starts, rows, n)
     limit = reach_of(value)
     if first:
-        bounds.whole[0] = L <= REACH and limit - least_ahead(bounds) <= WORTH
-    if bounds.whole[0]:
-        if departures.is_alone(task.cost, task.into, task.tau, task.end, states, rows, n, limit, bounds):
+        bounds.whole[0] = not plain or (L <= REACH and limit - least_ahead(bounds) <= WORTH)
+    whole = bounds.whole[0]
+    if whole:
+        if plain and departures.is_alone(task.cost, task.into, task.tau, task.end, states, rows, n, limit, bounds):
             return n, limit, True
-        if first:
-            look_behind(task.cost, task.kinds, task.into, np.bool_(True), bounds)
-            bound_gaps(task.into, L + 1, np.bool_(True), limit, bounds)
-        return n, limit, False
-    if value == np.inf:
-        return n, np.inf, False
-    for k in range(n):
-        bounds.dwells[k] = dwell_cost(task, states, starts, rows, k, n)
-    departures.look_ahead(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
-    departures.look_behind(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
-    limit += margin - value
-    bound_gaps(task.into, L + 1, np.bool_(True), limit, bounds)
-    left = 0
-    for row in range(L + 1):
-        left += bounds.gaps[row] <= limit
-    if left > MOST_LEFT * L:
-        limit = np.inf
+        if not first:
+            return n, limit, False
+        look_behind(task.cost, task.kinds, task.into, once, bounds)
+        if once and not plain:
+            share_stretches(task.seen, task.kinds, bounds)
+    else:
+        if value == np.inf:
+            return n, np.inf, False
+        for k in range(n):
+            bounds.dwells[k] = dwell_cost(task, states, starts, rows, k, n)
+        departures.look_ahead(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
+        departures.look_behind(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
+        limit += margin - value
+    bound_gaps(task.into, L + 1, once, limit, bounds)
+    if not whole:
+        left = 0
+        for row in range(L + 1):
+            left += bounds.gaps[row] <= limit
+        if left > MOST_LEFT * L:
+            limit = np.inf
     return n, limit, False
 
 
@@ -240,27 +225,28 @@ AT_HAND, SPREAD_OUT, MIDDLES, FROM_MIDDLES = 0, 1, 2, 3
 
 @njit(inline="always", **LEAF)
 def settle(
-    task, base, per_gap, beam, rounds, start, dwells, n, room, bounds, limit, plain, once, scratch, best_n
+    task, base, per_gap, beam, rounds, start, dwells, n, room, bounds, limit, once, plain, scratch, best_n
 ):  # fmt: skip
     """Alternate decoding and jump times, from the n dwells (IN, OUT), until the cost no longer falls.
 
     start : SPREAD_OUT begins instead with one jump a gap at most, from many places in each, and goes on if that is not
     what the best_n dwells in `scratch` are.
-    limit : what paths that are looked for cost at most; infinite without bounds. plain : whether rows are such as
-    `bound_plain` takes. once : as in `look_ahead`; only then do bounds hold for single moves.
+    limit : what paths that are looked for cost at most, by the bounds that there are. plain : as in `bound`; once : as
+    in `look_ahead`; only then do bounds hold for single moves.
     Returns the number of dwells, NO_PATH, NO_ROOM or SAME; the limit; and whether no other path can be as good.
     """
     states, starts, rows = dwells
     before = np.inf
-    bounded = not plain and limit < np.inf
+    bounded = plain or task.tau.shape[0] <= REACH
     spread = start == SPREAD_OUT
     wide = spread
     only = np.bool_(False)
     for i in range(rounds + spread):
-        if plain and not wide and not only and i < BOUNDED:
+        if bounded and not wide and not only and i < BOUNDED:
             first = start == AT_HAND and i == 0
-            n, limit, only = bound_plain(
-                task, states, starts, rows, n, first and n == 1, first, 0.0 if rounds == 1 else NEAR, bounds
+            n, limit, only = bound(
+                task, once, plain, states, starts, rows, n, first and once and n == 1, first,
+                0.0 if rounds == 1 else NEAR, bounds,
             )  # fmt: skip
         if only:  # what a search would find
             value = 0.0 if rounds == 1 else trajectory_cost(task, states, starts, rows, n)
@@ -283,7 +269,6 @@ def settle(
             if before - value <= SETTLED * (1.0 + abs(value)):
                 break
             before = value
-            limit = min(limit, reach_of(value)) if bounded else limit
         if not only:
             n = trace_back(room, states, starts, rows)
         place(task, scratch.work, states, starts, rows, n)
@@ -306,11 +291,8 @@ def search_sequence(task, search, n, room, bounds, scratch):
     # a fresh candidate is alone in its gap
     once = base == 1 and not beam and (per_gap == 1 or plain) and are_alone(task.seen, scratch.rows, n)
     plain = plain and once
-    bounded = not plain and task.tau.shape[0] <= REACH
-    limit = np.inf
-    if bounded:
-        n, limit = bound(task, once, scratch.states, scratch.starts, scratch.rows, n, bounds)
     best = np.inf
+    limit = np.inf
     m = n
     for start in range(1 if rounds == 1 else FROM_MIDDLES + 1 if per_gap > 1 else SPREAD_OUT + 1):
         middles = start == MIDDLES
@@ -318,9 +300,9 @@ def search_sequence(task, search, n, room, bounds, scratch):
             others[0][0], others[1][0], others[2][0] = 0, 0.0, 0
             m = np.int64(1)
         # all of it compiled once, whatever is searched
-        m, near, only = settle(
+        m, limit, only = settle(
             task, np.int64(1) if middles else base, np.int64(1) if middles else per_gap, beam and not middles, rounds,
-            start, mine if start == AT_HAND else others, m, room, bounds, limit, plain, once, scratch, n,
+            start, mine if start == AT_HAND else others, m, room, bounds, limit, once, plain, scratch, n,
         )  # fmt: skip
         if m == NO_ROOM or (start == AT_HAND and (m == NO_PATH or rounds == 1 or only)):
             return m
@@ -333,7 +315,6 @@ def search_sequence(task, search, n, room, bounds, scratch):
         if start == AT_HAND or value < best - SETTLED * (1.0 + abs(best)):
             best = value
             n = m
-            limit = reach_of(best) if bounded else near
             for k in range(n):
                 mine[0][k], mine[1][k], mine[2][k] = kept[0][k], kept[1][k], kept[2][k]
     return n

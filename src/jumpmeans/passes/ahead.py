@@ -13,6 +13,8 @@ from threading import Thread
 import numpy as np
 
 from ..emissions import Gaussian, as_record
+from ..kernels.bounds import make_bounds
+from ..kernels.decode import QUEUE, best_path, make_room
 from ..kernels.jump_times import WORK, place_jumps
 from ..model.process import Process
 from ..model.propagator import Propagator
@@ -30,13 +32,22 @@ def _places() -> None:
     )  # fmt: skip
 
 
+def _paths() -> None:
+    into = np.zeros((1, 2, 2))
+    best_path(
+        np.zeros((2, 2)), BLOCK.row_kinds, 1.0, np.ones(2), into, None, False, False, False, 0, make_room(1, 2, QUEUE),
+        make_bounds(2, into), np.inf,
+    )  # fmt: skip
+
+
 def _propagator() -> Propagator:
     law = Process(np.ones(2), np.array([[0.0, 1.0], [1.0, 0.0]]), emission=as_record(Gaussian([0.0, 1.0], 1.0)))
     return Propagator.of(law, BLOCK.longest_gap)
 
 
-# In the order in which a fit asks for them: the first one while the sweep is still being compiled.
+# In the order in which a fit asks for them: the first ones while the sweep is still being compiled.
 JOBS: dict[str, Callable[[], object]] = {
+    "best_path": _paths,
     "place_jumps": _places,
     "gather_block": lambda: expect(BLOCK, None, _propagator()),
     "smooth_block": lambda: weigh(BLOCK, None, _propagator()),
