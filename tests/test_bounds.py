@@ -44,7 +44,7 @@ def find_bounds(p, task, once):
     bounds = make_bounds(len(p.cost), task.into)
     room = len(p.cost) + 1
     dwells = np.zeros(room, np.int32), np.zeros(room), np.zeros(room, np.int32)
-    _, limit = bound(task, once, *dwells, 1, bounds)
+    _, limit, _ = bound(task, once, False, *dwells, 1, once, True, 0.0, bounds)
     return bounds, limit
 
 

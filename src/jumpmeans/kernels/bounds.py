@@ -41,7 +41,7 @@ class Bounds(NamedTuple):
     whole: Any
 
 
-def make_bounds(n, into):
+def make_bounds(n: int, into: Any) -> Bounds:
     """Room for n rows under these costs of jumps (gaps, M, M), as in `decode.best_path`; no gap is bounded."""
     M = into.shape[1]
     moves = np.stack([into.min(axis=(0, 2)), into.min(axis=(0, 1))])

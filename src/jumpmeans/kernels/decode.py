@@ -61,7 +61,7 @@ class Room(NamedTuple):
     found: Any
 
 
-def make_room(n, M, queue):
+def make_room(n: int, M: int, queue: int) -> Room:
     """Room for n candidates and M states."""
     return Room(
         np.empty(n), np.empty(n, np.int64), np.empty((n, M), np.int32), np.empty((n, M), np.int16),
