@@ -218,13 +218,16 @@ class Record(Fields):
 
     def cost(self, x: Floats, weights: Floats) -> Floats:
         """(n, M) observation costs Σ_d ζ_d d(x_d, θ), 0 where nothing was observed; infinite beyond floats."""
-        out = np.zeros((len(x), self.n_states))
+        told = [d for d in range(len(self.columns)) if weights[d] > 0]
+        out = np.empty((len(x), self.n_states)) if told else np.zeros((len(x), self.n_states))
         with np.errstate(over="ignore"):
             for a in range(0, len(x), PIECE):
-                piece = x[a : a + PIECE]
-                for d, column in enumerate(self.columns):
-                    if weights[d] > 0:
-                        out[a : a + PIECE] += weights[d] * column.cost(piece[:, d])
+                piece, own = x[a : a + PIECE], out[a : a + PIECE]
+                for d in told:
+                    if d == told[0]:
+                        np.multiply(weights[d], self.columns[d].cost(piece[:, d]), out=own)
+                    else:
+                        own += weights[d] * self.columns[d].cost(piece[:, d])
         return out
 
     def unit_log_density(self, x: Floats) -> Floats:

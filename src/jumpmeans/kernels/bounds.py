@@ -27,7 +27,7 @@ class Bounds(NamedTuple):
     best : (n + 1, 2) the move (from, into) of such a path; others : (n + 1,) least cost with any other one.
     ahead : (n + 1, M) least cost of each row and all behind it, from each state; behind : (n + 1, M) of all rows before
     it, up to each state. Where a stretch of gaps is one to jumps, they are those of the whole stretch.
-    moves : (2, M) the cheapest jump into each state, and out of it.
+    moves : (2, M) the cheapest jump into each state, and out of it. away : (M, M) room for costs of jumps, transposed.
     dwells : (n + 2,) what the dwells of a path at hand cost. whole : (1,) whether bounds are of the whole sequence.
     """
 
@@ -37,6 +37,7 @@ class Bounds(NamedTuple):
     ahead: Any
     behind: Any
     moves: Any
+    away: Any
     dwells: Any
     whole: Any
 
@@ -44,10 +45,11 @@ class Bounds(NamedTuple):
 def make_bounds(n: int, into: Any) -> Bounds:
     """Room for n rows under these costs of jumps (gaps, M, M), as in `decode.best_path`; no gap is bounded."""
     M = into.shape[1]
-    moves = np.stack([into.min(axis=(0, 2)), into.min(axis=(0, 1))])
+    moves = np.empty((2, M))
+    find_cheapest(into, moves)
     return Bounds(
         np.full(n + 1, -np.inf), np.empty((n + 1, 2), np.int64), np.empty(n + 1), np.empty((n + 1, M)),
-        np.empty((n + 1, M)), moves, np.empty(n + 2), np.zeros(1, np.bool_),
+        np.empty((n + 1, M)), moves, np.empty((M, M)), np.empty(n + 2), np.zeros(1, np.bool_),
     )  # fmt: skip
 
 
@@ -94,9 +96,9 @@ def two_least(values):
 
 
 @njit(**LEAF)
-def find_cheapest(into, bounds):
-    """The cheapest jump into each state, and out of it (OUT), of a sequence that has costs of its own."""
-    enter, leave = bounds.moves[0], bounds.moves[1]
+def find_cheapest(into, moves):
+    """The cheapest jump into each state, and out of it (OUT)."""
+    enter, leave = moves[0], moves[1]
     enter[:] = np.inf
     leave[:] = np.inf
     for g in range(into.shape[0]):
@@ -117,13 +119,16 @@ def look_ahead(cost, kinds, into, once, plain, bounds):
     ahead, leave = bounds.ahead, bounds.moves[1]
     many = M >= MANY
     ahead[L, :] = 0.0
-    if once and plain and not many:  # the same as below without a question, as for nearly all rows
+    if once and plain and not many and into.shape[0] == 1:  # as below without a question, for nearly all rows
+        away = bounds.away
+        for s in range(M):
+            for r in range(M):
+                away[s, r] = into[0, r, s]
         for row in range(L - 1, -1, -1):
-            gap = min(row, into.shape[0] - 1)
             for s in range(M):
                 v = ahead[row + 1, s]
                 for r in range(M):
-                    v = min(v, into[gap, r, s] + ahead[row + 1, r])
+                    v = min(v, away[s, r] + ahead[row + 1, r])
                 ahead[row, s] = v + cost[row, s]
         return
     for row in range(L - 1, -1, -1):

@@ -135,7 +135,9 @@ def take_likely(task, states, starts, rows, bounds):
     Returns their number, and their cost; infinite, and no jump, where there is none.
     """
     n = likely_path(task.tau, task.kinds, task.into, bounds, states, starts, rows)
-    value = trajectory_cost(task, states, starts, rows, n) if n > 0 else np.inf
+    value = least_ahead(bounds) if n > 0 else np.inf  # its rows and jumps
+    for k in range(n):
+        value += dwell_cost(task, states, starts, rows, k, n)
     if value == np.inf:
         states[0], starts[0], rows[0], n = 0, 0.0, 0, 1
         value = known_cost(task, states, starts, rows, n)
@@ -338,7 +340,7 @@ def sweep_on(
         jumps_of = into  # (1 or L, M, M): for all, for the sequence, or from each of its rows on
         if into.shape[0] > 1:
             jumps_of = into[i : i + 1] if course is None else into[first:last]
-            find_cheapest(jumps_of, bounds)
+            find_cheapest(jumps_of, bounds.moves)
         if course is None:
             own = course
         else:

@@ -267,15 +267,15 @@ class Block:
     @property
     def longest_gap(self) -> float:
         """No gap, window ends included, is longer."""
-        inside = np.diff(self.tau, prepend=0.0)
+        inside = np.empty_like(self.tau)
+        np.subtract(self.tau[1:], self.tau[:-1], out=inside[1:])
         inside[self.offsets[:-1]] = self.tau[self.offsets[:-1]]
         return float(max(inside.max(), (self.ends - self.tau[self.offsets[1:] - 1]).max(), 0.0))
 
-    @cached_property
-    def gap_counts(self) -> Ints:
-        """(S,) number of gaps that a jump may lie in, those to the ends of the window included."""
-        first, last = self.tau[self.offsets[:-1]], self.tau[self.offsets[1:] - 1]
-        return np.diff(self.offsets) - 1 + (first > 0) + (last < self.ends)
+    def most_dwells(self, per_gap: int) -> int:
+        """More dwells there cannot be, with so many jumps in each gap, those to the ends of the window included."""
+        pinned = 0 if self.kinds is None else int(np.count_nonzero(self.row_kinds))
+        return self.n_sequences + per_gap * (len(self.tau) + self.n_sequences) + pinned
 
     def no_path(self, sequence: int, row: int, cost: Floats) -> NoPathError:
         """What to raise when a sequence of this block has no path; cost (n, M) of each row in each state."""

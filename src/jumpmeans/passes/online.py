@@ -25,7 +25,7 @@ def decode_online(
 ) -> tuple[Dwells, None]:
     """The pass behind `decode(criterion="online")`; `costs` (M, M) are those of the jumps."""
     block = relative(block, levels)
-    most = block.n_sequences + search.base * int(block.gap_counts.sum()) + np.count_nonzero(block.row_kinds)
+    most = block.most_dwells(search.base)
     offsets, states = np.zeros(block.n_sequences + 1, np.int64), np.empty(most, np.int32)
     starts, rows = np.empty(most), np.empty(most, np.int32)
     cost = params.emission.cost(block.x, prices.emission)

@@ -75,8 +75,7 @@ def sweep(
     """
     block = relative(block, levels)
     M, S = params.emission.n_states, block.n_sequences
-    # room for all dwells that there may be
-    most = S + search.per_gap * int(block.gap_counts.sum()) + np.count_nonzero(block.row_kinds)
+    most = block.most_dwells(search.per_gap)
     offsets, states = np.zeros(S + 1, np.int64), np.empty(most, np.int32)
     starts, rows = np.empty(most), np.empty(most, np.int32)
     row_states = np.empty(len(block.tau), np.int32)
