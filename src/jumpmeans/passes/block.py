@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .varying import Gaps
 
 # Rows of a block: enough blocks for all cores, blocks large enough to be worth a call.
-BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 8192
+BLOCKS, LEAST_ROWS, MOST_ROWS = 16, 512, 16384
 
 
 def cut_bounds(offsets: Ints, least: int = LEAST_ROWS) -> list[int]:
