@@ -12,7 +12,9 @@ import reference
 from jumpmeans.kernels import departures
 from jumpmeans.kernels.bounds import bound_gaps, look_ahead, make_bounds
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
-from jumpmeans.kernels.sweep import SLACK, Task, bound, decode, dwell_cost, reach_of, take_likely
+from jumpmeans.kernels.limit import SLACK, bound, reach_of, take_likely
+from jumpmeans.kernels.sweep import decode
+from jumpmeans.kernels.task import Task, dwell_cost
 from test_decode import (
     Problem,
     candidates,

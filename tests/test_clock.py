@@ -14,7 +14,8 @@ from jumpmeans.kernels.bounds import make_bounds
 from jumpmeans.kernels.clock import Course
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
 from jumpmeans.kernels.jump_times import WORK, place_jumps
-from jumpmeans.kernels.sweep import Task, decode, trajectory_cost
+from jumpmeans.kernels.sweep import decode
+from jumpmeans.kernels.task import Task, trajectory_cost
 
 SEEDS = st.integers(0, 2**32 - 1)
 BATCH = 15

@@ -13,7 +13,8 @@ import reference
 from jumpmeans.kernels.bounds import make_bounds
 from jumpmeans.kernels.candidates import SPREAD, place_candidates, spread_candidates
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
-from jumpmeans.kernels.sweep import Task, decode, sweep_block
+from jumpmeans.kernels.sweep import decode, sweep_block
+from jumpmeans.kernels.task import Task
 
 SEEDS = st.integers(0, 2**32 - 1)
 BATCH = 20

@@ -15,7 +15,8 @@ from jumpmeans.kernels.bounds import make_bounds
 from jumpmeans.kernels.candidates import SPREAD, place_candidates, spread_candidates
 from jumpmeans.kernels.decode import QUEUE, make_room, trace_back, widen
 from jumpmeans.kernels.jump_times import WORK, place_jumps
-from jumpmeans.kernels.sweep import Task, decode, sweep_block
+from jumpmeans.kernels.sweep import decode, sweep_block
+from jumpmeans.kernels.task import Task
 from jumpmeans.kinds import ENTRY, HELD, SNAPSHOT, TRANSITION
 from jumpmeans.passes import Block
 

@@ -19,7 +19,9 @@ from .bounds import REACH, make_bounds
 from .candidates import place_candidates
 from .decode import FOLD, QUEUE, make_room, trace_back, widen
 from .forward_backward import absorb, arrive, is_barred, is_pinned
-from .sweep import Task, bound, decode, is_plain
+from .limit import bound
+from .sweep import decode
+from .task import Task, is_plain
 
 # Fields of a start in a queue: when it began, its cost less what its state has run up since, when its turn comes.
 TIME, BASE, TURN = 0, 1, 2

@@ -12,55 +12,23 @@ import numpy as np
 from numba import njit
 
 from ..jit import LEAF
-from ..kinds import FORCES, SNAPSHOT
-from ..model.objective import complete_cost, running_cost
-from . import departures
-from .bounds import (
-    REACH,
-    are_alone,
-    bound_gaps,
-    find_cheapest,
-    least_ahead,
-    likely_path,
-    look_ahead,
-    look_behind,
-    make_bounds,
-    share_stretches,
-)  # fmt: skip
+from ..kinds import SNAPSHOT
+from .bounds import REACH, are_alone, find_cheapest, make_bounds
 from .candidates import SPREAD, place_candidates, spread_candidates
-from .clock import Course, dwell_hours, set_candidates
+from .clock import Course, set_candidates
 from .decode import QUEUE, best_path, make_room, trace_back, widen
 from .jump_times import WORK, place_jumps
+from .limit import bound
 from .stats import add_trajectory, label_rows
+from .task import Task, is_plain, trajectory_cost
 
 SETTLED = 1e-12
-# Of a limit on bounds, what rounding may come to.
-SLACK = 1e-9
 # How much a departure from the path at hand may cost in a search: its jumps may cost less where they are placed.
 NEAR = 1.0
 # Rounds of a search in which bounds are looked for again.
 BOUNDED = 2
-# If more gaps than this share are left, none is left out: to look for what is would cost more.
-MOST_LEFT = 0.6
-# Dwells at hand that cost more than this leave most gaps within bounds of the whole: departures from them bound more.
-WORTH = 8.0
 # What a search returns instead of a number of dwells: there is no path, a queue needs more room, or they are at hand.
 NO_PATH, NO_ROOM, SAME = 0, -1, -2
-
-
-class Task(NamedTuple):
-    """One sequence and what its trajectory is charged: the arguments of `best_path`, and where rows hold jumps."""
-
-    tau: Any
-    seen: Any
-    kinds: Any
-    end: float
-    cost: Any
-    lam: Any
-    into: Any
-    course: Any
-    first_running: bool
-    free_end: bool
 
 
 class Scratch(NamedTuple):
@@ -73,121 +41,6 @@ class Scratch(NamedTuple):
     other_starts: Any
     other_rows: Any
     work: Any
-
-
-@njit(**LEAF)
-def dwell_cost(task, states, starts, rows, k, n):
-    """Cost of dwell k of n."""
-    z = task.lam[states[k]] * dwell_hours(task.course, states, starts, rows, k, n, task.end, task.cost.shape[0])
-    if k == n - 1:
-        return 0.0 if task.free_end else running_cost(z)
-    return running_cost(z) if k == 0 and task.first_running else complete_cost(z)
-
-
-@njit(**LEAF)
-def trajectory_cost(task, states, starts, rows, n):
-    """Cost of one trajectory: its observations, jumps and dwells."""
-    total = 0.0
-    for k in range(n):
-        s = states[k]
-        last = k == n - 1
-        for row in range(rows[k], task.cost.shape[0] if last else rows[k + 1]):
-            total += task.cost[row, s]
-        if not last:
-            gap = min(max(rows[k + 1] - 1, 0), task.into.shape[0] - 1)
-            total += task.into[gap, states[k + 1], s]
-        total += dwell_cost(task, states, starts, rows, k, n)
-    return total
-
-
-@njit(**LEAF)
-def reach_of(value):
-    """The limit of the bounds of gaps where a path may jump that costs no more than `value`."""
-    return value + SLACK * (1.0 + abs(value))
-
-
-@njit(**LEAF)
-def known_cost(task, states, starts, rows, n):
-    """What the current dwells cost, if they are a path; infinite where they are not."""
-    for k in range(n):
-        if states[k] >= task.lam.shape[0]:
-            return np.inf
-    if n == 1:
-        for row in range(task.kinds.shape[0]):
-            if FORCES[task.kinds[row]]:
-                return np.inf
-    return trajectory_cost(task, states, starts, rows, n)
-
-
-@njit(forceinline=True, **LEAF)
-def is_plain(task):
-    """Whether all rows are snapshots that hold jumps."""
-    plain = True
-    for row in range(task.kinds.shape[0]):
-        plain = plain and task.seen[row] and task.kinds[row] == SNAPSHOT
-    return plain
-
-
-@njit(forceinline=True, **LEAF)
-def take_likely(task, states, starts, rows, bounds):
-    """Dwells (OUT) of a likely path, whose jumps are where candidates are in any case, by bounds of what is ahead.
-
-    Returns their number, and their cost; infinite, and no jump, where there is none.
-    """
-    n = likely_path(task.tau, task.kinds, task.into, bounds, states, starts, rows)
-    value = least_ahead(bounds) if n > 0 else np.inf  # its rows and jumps
-    for k in range(n):
-        value += dwell_cost(task, states, starts, rows, k, n)
-    if value == np.inf:
-        states[0], starts[0], rows[0], n = 0, 0.0, 0, 1
-        value = known_cost(task, states, starts, rows, n)
-    return n, value
-
-
-@njit(**LEAF)
-def bound(task, once, plain, states, starts, rows, n, blank, first, margin, bounds):
-    """Bounds (OUT) of a sequence, for paths that cost no more than the n dwells at hand (IN, OUT).
-
-    once : as in `look_ahead`; plain : whether, besides, all rows are snapshots that hold jumps. blank : whether the
-    dwells are none yet, and a likely path takes their place. first : whether the sequence has no bounds yet.
-    margin : what departures from the dwells may cost, where bounds are of those.
-    Returns the number of dwells, the limit, and whether no other path can cost as little.
-    """
-    L = task.tau.shape[0]
-    if first and (blank or not plain or L <= REACH):
-        look_ahead(task.cost, task.kinds, task.into, once, plain, bounds)
-    if blank:
-        n, value = take_likely(task, states, starts, rows, bounds)
-    else:
-        value = known_cost(task, states, starts, rows, n)
-    limit = reach_of(value)
-    if first:
-        bounds.whole[0] = not plain or (L <= REACH and limit - least_ahead(bounds) <= WORTH)
-    whole = bounds.whole[0]
-    if whole:
-        if plain and departures.is_alone(task.cost, task.into, task.tau, task.end, states, rows, n, limit, bounds):
-            return n, limit, True
-        if not first:
-            return n, limit, False
-        look_behind(task.cost, task.kinds, task.into, once, bounds)
-        if once and not plain:
-            share_stretches(task.seen, task.kinds, bounds)
-    else:
-        if value == np.inf:
-            return n, np.inf, False
-        for k in range(n):
-            bounds.dwells[k] = dwell_cost(task, states, starts, rows, k, n)
-        departures.look_ahead(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
-        departures.look_behind(task.cost, task.into, states, rows, n, bounds.dwells, bounds)
-        limit += margin - value
-    bound_gaps(task.into, L + 1, once, limit, bounds)
-    if not whole:
-        left = 0
-        for row in range(L + 1):
-            left += bounds.gaps[row] <= limit
-        if left > MOST_LEFT * L:
-            limit = np.inf
-    return n, limit, False
 
 
 @njit(inline="always", **LEAF)
