@@ -28,6 +28,7 @@ from .single import LARGEST
 
 if TYPE_CHECKING:
     from ..data.panel import Panel
+from ..kernels.stats import add_totals
 
 # Default weight of the earlier values that keep a mean off the edge of its range.
 SMALL_COUNT = 0.01
@@ -122,10 +123,12 @@ class MeanColumn(EntryColumn):
         present = np.isfinite(x)
         if not present.all():
             x, states, weights = x[present], states[present], weights[present]
-        M, origin = self.n_states, self._origin
-        d = self.divergence(x, self.mu[states])
-        shift = totals(states, weights * (x - origin[states]), M)
-        return MeanStats(totals(states, weights, M), shift, totals(states, weights * d, M), self.mu, origin)
+        origin = self._origin
+        sums = np.zeros((3, self.n_states))
+        add_totals(states, np.ascontiguousarray(weights), sums[0])
+        add_totals(states, weights * (x - origin[states]), sums[1])
+        add_totals(states, weights * self.divergence(x, self.mu[states]), sums[2])
+        return MeanStats(sums[0], sums[1], sums[2], self.mu, origin)
 
     def soft_stats(self, x: Floats, probs: Floats) -> MeanStats:
         present = np.isfinite(x)

@@ -30,6 +30,13 @@ def add_trajectory(states, starts, n, end, weight, first_running, exits, time, l
 
 
 @njit(**LEAF)
+def add_totals(groups, weights, out):
+    """Add the weights of each group to its sum (OUT), in order; numpy's `bincount` would hold all other threads."""
+    for i in range(groups.shape[0]):
+        out[groups[i]] += weights[i]
+
+
+@njit(**LEAF)
 def label_rows(states, rows, n, row_states):
     """State of every row of one sequence (OUT), by index."""
     for k in range(n):
