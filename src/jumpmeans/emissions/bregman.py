@@ -123,7 +123,7 @@ class MeanColumn(EntryColumn):
         present = np.isfinite(x)
         if not present.all():
             x, states, weights = x[present], states[present], weights[present]
-        origin = self._origin
+        origin, states = self._origin, states.astype(np.int32, copy=False)
         sums = np.zeros((3, self.n_states))
         add_totals(states, np.ascontiguousarray(weights), sums[0])
         add_totals(states, weights * (x - origin[states]), sums[1])
