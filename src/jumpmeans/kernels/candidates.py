@@ -2,7 +2,7 @@
 
 How rows were seen (`kinds`) decides. The gap before a TRANSITION or a HELD row is barred: it has no candidates. A
 TRANSITION has one at its very time, and so has an ENTRY. Gaps where a path that jumps costs more than a limit at
-`least` (`bounds.bound_jumps`) get no fresh ones.
+`least` (`bounds.bound_gaps`) get no fresh ones.
 """
 
 import numpy as np
